@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LONG_ARRAY = 1 << 16 };      /* elements that pay for waking threads */
+/* elements that pay for waking threads; elements of one call of a thread */
+enum { LONG_ARRAY = 1 << 16, PART = 1 << 12 };
 
 // name the formats and state their layouts
 const char *const type_names[NTYPES] = { CHOICE_NAMES(TYPES_OF) };
@@ -200,33 +201,45 @@ float round_to(Type t, float x)
 	}
 }
 
-void round_array(Type t, real *x, size_t n)
+static void round_part(Type t, real *x, size_t n)
 {
 	if (t == BF16) {
 		// round each x[i] with bf16_round_bits
-		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(bf16_round_bits(float_bits((float)x[i])));
 	} else if (t == FP16) {
 		// round each x[i] with fp16_round_bits
-		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(fp16_round_bits(float_bits((float)x[i])));
 	} else if (t == TF32) {
 		// round each x[i] with tf32_round_bits
-		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(tf32_round_bits(float_bits((float)x[i])));
 	} else if (t == E4M3 || t == E5M2) {
 		// round each x[i] with fp8_round_bits
 		const SmallFormat f = t == E4M3 ? e4m3 : e5m2;
-		#pragma omp parallel for simd schedule(static) if (n >= LONG_ARRAY)
+		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
 			x[i] = float_of_bits(fp8_round_bits(float_bits((float)x[i]), f));
 	} else if (t == FP32 && sizeof(real) > sizeof(float)) {
 		for (size_t i = 0; i < n; i++)
 			x[i] = (float)x[i];
 	}
+}
+
+// round a value, round an array
+void round_array(Type t, real *x, size_t n)
+{
+	if (n < LONG_ARRAY) {
+		round_part(t, x, n);
+		return;
+	}
+	#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < n; i += PART)
+		round_part(t, x + i, n - i < PART ? n - i : PART);
 }
 
 // pack an array, unpack an array

@@ -66,11 +66,21 @@ size_t copy_length(const Device *d)
 }
 
 // time a copy of drawn numbers
+void draw_repeated(Device *d, Array x, size_t n, uint64_t seed)
+{
+	enum { PART = 1 << 20 };
+	size_t full = n < PART ? n : PART;
+	ops_for(d)->draw(d, x, full, 1, 4, seed, 1, 0);
+	for (; full < n; full *= 2)
+		ops_for(d)->cast(d, array_part(d, x, full), x, n - full < full ? n - full
+			: full);
+}
+
 double copy_GBps(Device *d, size_t n, int runs)
 {
 	Copy c = { d, array_new(d, n, FP32, MEM_TEMPORARY, "copy"),
 		array_new(d, n, FP32, MEM_TEMPORARY, "original"), n };
-	ops_for(d)->draw(d, c.from, n, 1, 4, 1, 1, 0);
+	draw_repeated(d, c.from, n, 1);
 	double ms = timed(d, queue_copy, &c, runs).ms;
 	device_free(d, c.to.at);
 	device_free(d, c.from.at);

@@ -22,5 +22,7 @@ Timing timed_calls(Device *d, Work *work, void *arg, int runs);
 double copy_GBps(Device *d, size_t n, int runs);
 /* elements of a copy that measures a peak, far more than caches hold */
 size_t copy_length(const Device *d);
+/* x (n), fp32: normal numbers, of which a part is drawn and then repeated */
+void draw_repeated(Device *d, Array x, size_t n, uint64_t seed);
 
 #endif

@@ -9,6 +9,7 @@
 #include "bench/timing.h"
 #include "bench/training.h"
 #include "cases/fp8_error.h"
+#include "cases/fp8_gemm.h"
 #include "cases/text_training.h"
 #include "model/fp8.h"
 #include "ops/fp8.h"
@@ -147,92 +148,26 @@ static void plan_gemm(Plan *plan)
 }
 
 // make the operands of a timed matmul
-typedef struct TimedGemm {
-	Device *device;
-	size_t m, n, k;
-	Array C, A, B;                   /* (m, n), (m, k), (n, k) */
-	Fp8Cast left, right;
-} TimedGemm;
-
-static TimedGemm sizes_of(const GemmConfig *c)
+static Fp8Gemm operands_of(const GemmConfig *c)
 {
 	long T = context ? context : harness_on_gpu() ? 512 : 512 / SCALE;
 	Shape s = studied_shape(c->size, T);
 	size_t N = batch * T, C = s.d_model, A = s.heads * s.d_head, F = s.d_ff,
 		rows[] = { 3 * A, C, 2 * F, C }, columns[] = { C, A, C, F },
 		r = rows[c->layer], k = columns[c->layer];
-	return c->pass == 0 ? (TimedGemm){ .m = N, .n = r, .k = k }
-		: c->pass == 1 ? (TimedGemm){ .m = N, .n = k, .k = r }
-		: (TimedGemm){ .m = r, .n = k, .k = N };
-}
-
-static Fp8Matrix empty_matrix(Device *d, Type type, Fp8Scaling by, bool left,
-	size_t rows, size_t k)
-{
-	Fp8Layout layout = by == FP8_ROW ? FP8_ROWS : by != FP8_BLOCK ? FP8_ONE
-		: left ? FP8_VECTORS : FP8_BLOCKS;
-	return (Fp8Matrix){ array_new(d, rows * k, type, MEM_TEMPORARY, "codes"),
-		array_new(d, fp8_scales(layout, rows, k), TYPE_REAL, MEM_TEMPORARY,
-			"scales"), layout, rows, k };
-}
-
-/* a cast of x (rows, k) in both forms */
-static Fp8Cast both_forms(Device *d, Array x, Type type, Fp8Scaling by,
-	bool left, size_t rows, size_t k)
-{
-	return (Fp8Cast){ .x = x, .rows = rows, .columns = k, .scaling = by,
-		.straight = empty_matrix(d, type, by, left, rows, k),
-		.turned = empty_matrix(d, type, by, left, k, rows),
-		.maxima = array_new(d, fp8_groups(by, rows, k), TYPE_REAL,
-			MEM_TEMPORARY, "maxima") };
-}
-
-static TimedGemm timed_gemm(Device *d, const GemmConfig *c)
-{
-	TimedGemm g = sizes_of(c);
-	Fp8Settings s = settings_of(c->fp8);
-	g.device = d;
-	g.A = array_new(d, g.m * g.k, BF16, MEM_TEMPORARY, "A");
-	g.B = array_new(d, g.n * g.k, BF16, MEM_TEMPORARY, "B");
-	g.C = array_new(d, g.m * g.n, c->pass == 2 ? TYPE_REAL : BF16,
-		MEM_TEMPORARY, "C");
-	ops_for(d)->draw(d, g.A, g.m * g.k, 1, 4, harness_seed, 1, 0);
-	ops_for(d)->draw(d, g.B, g.n * g.k, 1, 4, harness_seed, 2, 0);
-	g.left = both_forms(d, g.A, c->pass ? s.gradient : E4M3, s.scaling, true,
-		g.m, g.k);
-	g.right = both_forms(d, g.B, E4M3, s.scaling, false, g.n, g.k);
-	ops_for(d)->fp8_cast(d, g.right);
+	const Fp8Gemm of[] = { { .m = N, .n = r, .k = k }, { .m = N, .n = k,
+		.k = r }, { .m = r, .n = k, .k = N } };
+	Fp8Gemm g = of[c->pass];
+	Fp8Settings by = settings_of(c->fp8);
+	fp8_gemm_new(harness_device(), &g, by.scaling, c->pass ? by.gradient : E4M3,
+		c->pass == 2 ? TYPE_REAL : BF16, harness_seed);
 	return g;
 }
 
-static void free_gemm(TimedGemm *g)
-{
-	void *const all[] = { g->A.at, g->B.at, g->C.at, g->left.maxima.at,
-		g->left.straight.codes.at, g->left.straight.scale.at,
-		g->left.turned.codes.at, g->left.turned.scale.at, g->right.maxima.at,
-		g->right.straight.codes.at, g->right.straight.scale.at,
-		g->right.turned.codes.at, g->right.turned.scale.at };
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		device_free(g->device, all[i]);
-}
-
 // time one matmul and the cast before it
-static void queue_cast(void *arg)
-{
-	const TimedGemm *g = arg;
-	ops_for(g->device)->fp8_cast(g->device, g->left);
-}
-
-static void queue_fp8(void *arg)
-{
-	const TimedGemm *g = arg;
-	ops_for(g->device)->fp8_matmul(g->device, g->C, g->left.straight,
-		g->right.straight, 0);
-}
-
 static void queue_bf16(void *arg)
 {
-	const TimedGemm *g = arg;
+	const Fp8Gemm *g = arg;
 	ops_for(g->device)->matmul(g->device, g->C, g->A, g->B, (Matmul){ .m = g->m,
 		.n = g->n, .k = g->k, .trans_b = true, .lda = g->k, .ldb = g->k,
 		.ldc = g->n, .alpha = 1 });
@@ -241,11 +176,11 @@ static void queue_bf16(void *arg)
 static void run_gemm(Row *row, const void *config)
 {
 	Device *d = harness_device();
-	TimedGemm g = timed_gemm(d, config);
+	Fp8Gemm g = operands_of(config);
 	int runs = harness_on_gpu() ? 21 : 5;
 	double gflop = 2e-9 * g.m * g.n * g.k;
-	Timing cast = timed(d, queue_cast, &g, runs), fp8 = timed(d, queue_fp8, &g,
-		runs), bf16 = timed(d, queue_bf16, &g, runs);
+	Timing cast = timed(d, fp8_gemm_cast, &g, runs), fp8 = timed(d,
+		fp8_gemm_multiply, &g, runs), bf16 = timed(d, queue_bf16, &g, runs);
 	row_set(row, "m", "%zu", g.m);
 	row_set(row, "n", "%zu", g.n);
 	row_set(row, "k", "%zu", g.k);
@@ -259,7 +194,7 @@ static void run_gemm(Row *row, const void *config)
 	row_set(row, "of_bf16", "%.4f", fp8.ms / bf16.ms);
 	/* of bf16 read, and two copies of codes written */
 	row_set(row, "cast_GBps", "%.4g", 4e-6 * g.m * g.k / cast.ms);
-	free_gemm(&g);
+	fp8_gemm_free(&g);
 }
 
 // plan and run the errors of matmuls

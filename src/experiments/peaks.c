@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "bench/harness.h"
 #include "bench/timing.h"
+#include "cases/fp8_gemm.h"
 #include "ops/array.h"
 
 // read the options of the peaks
@@ -93,7 +94,7 @@ static void measure_traffic(Row *row, Work *work, int passes, bool recorded)
 	int32_t count = 0;
 	char detail[48];
 	device_upload(d, t.count, &count, sizeof count);
-	ops_for(d)->draw(d, t.a, n, 1, 4, harness_seed, 1, 0);
+	draw_repeated(d, t.a, n, harness_seed);
 	ops_for(d)->fill(d, t.b, NAN, n);
 	Timing timing = recorded ? timed(d, work, &t, (int)runs)
 		: timed_calls(d, work, &t, (int)runs);
@@ -134,7 +135,13 @@ static void measure_write(Row *row)
 }
 
 // measure matmuls
-typedef struct PeakGemm { Device *d; Array c, a, b; size_t n; } PeakGemm;
+/* c = scale a b^T */
+typedef struct PeakGemm {
+	Device *d;
+	Array c, a, b;
+	size_t n;
+	double scale;
+} PeakGemm;
 
 static void queue_matmul(void *arg)
 {
@@ -144,17 +151,17 @@ static void queue_matmul(void *arg)
 		.alpha = 1 });
 }
 
-static void check_element(Device *d, const PeakGemm *p, size_t i, size_t j,
-	Type type)
+static void check_element(const PeakGemm *p, size_t i, size_t j, Type type)
 {
 	size_t n = p->n;
+	Device *d = p->d;
 	real *a = need(malloc(n * sizeof *a)), *b = need(malloc(n * sizeof *b)), c;
 	array_read(d, a, array_part(d, p->a, i * n), n);
 	array_read(d, b, array_part(d, p->b, j * n), n);
 	array_read(d, &c, array_part(d, p->c, i * n + j), 1);
 	double sum = 0;
 	for (size_t k = 0; k < n; k++)
-		sum += (double)a[k] * b[k];
+		sum += p->scale * a[k] * b[k];
 	double allowed = (4 * type_spacing(type, 1) + 1e-4) * sqrt(n);
 	if (!(fabs(c - sum) <= allowed))
 		die("element %zu, %zu of C is %g, not %g", i, j, (double)c,
@@ -163,32 +170,60 @@ static void check_element(Device *d, const PeakGemm *p, size_t i, size_t j,
 	free(b);
 }
 
+static void set_matmul_rate(Row *row, Work *work, void *arg, const PeakGemm *p,
+	Type type)
+{
+	size_t n = p->n;
+	char detail[48];
+	snprintf(detail, sizeof detail, "%zu x %zu", n, n);
+	set_rate(row, "TFLOP/s", 2e-9 * n * n * n,
+		timed(p->d, work, arg, (int)runs), detail);
+	check_element(p, 0, 0, type);
+	check_element(p, n / 2, n / 3, type);
+	check_element(p, n - 1, n - 1, type);
+}
+
 // measure a matmul by its format
+static size_t square(void)
+{
+	return dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
+}
+
 static void measure_matmul(Row *row, Type type)
 {
 	Device *d = harness_device();
-	size_t n = dimension ? dimension : harness_on_gpu() ? 8192 : 2048;
-	char detail[48];
+	size_t n = square();
 	Type stored = type == TF32 ? FP32 : type;
 	PeakGemm p = { d, array_new(d, n * n, stored, MEM_TEMPORARY, "C"),
 		array_new(d, n * n, stored, MEM_TEMPORARY, "A"),
-		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n };
+		array_new(d, n * n, stored, MEM_TEMPORARY, "B"), n, 1 };
 	ops_for(d)->draw(d, p.a, n * n, 1, 4, harness_seed, 1, 0);
 	ops_for(d)->draw(d, p.b, n * n, 1, 4, harness_seed, 2, 0);
 	ops_for(d)->fill(d, p.c, NAN, n * n);
 	p.a.type = p.b.type = type;
-	snprintf(detail, sizeof detail, "%zu x %zu", n, n);
-	set_rate(row, "TFLOP/s", 2e-9 * n * n * n,
-		timed(d, queue_matmul, &p, (int)runs), detail);
-	check_element(d, &p, 0, 0, type);
-	check_element(d, &p, n / 2, n / 3, type);
-	check_element(d, &p, n - 1, n - 1, type);
+	set_matmul_rate(row, queue_matmul, &p, &p, type);
 }
 
 static void measure_fp32(Row *row) { measure_matmul(row, FP32); }
 static void measure_tf32(Row *row) { measure_matmul(row, TF32); }
 static void measure_bf16(Row *row) { measure_matmul(row, BF16); }
 static void measure_fp16(Row *row) { measure_matmul(row, FP16); }
+
+// measure a matmul in FP8
+static void measure_fp8(Row *row)
+{
+	Device *d = harness_device();
+	Fp8Gemm g = { square(), square(), square() };
+	fp8_gemm_new(d, &g, FP8_TENSOR, E4M3, BF16, harness_seed);
+	fp8_gemm_cast(&g);
+	real left, right;
+	array_read(d, &left, g.left.straight.scale, 1);
+	array_read(d, &right, g.right.straight.scale, 1);
+	PeakGemm p = { d, g.C, g.left.straight.codes, g.right.straight.codes, g.m,
+		(double)left * right };
+	set_matmul_rate(row, fp8_gemm_multiply, &g, &p, BF16);
+	fp8_gemm_free(&g);
+}
 
 // measure launches
 typedef struct Fills { Device *d; Array a; } Fills;
@@ -236,6 +271,7 @@ static const PeakQuantity quantities[] = {
 	{ "read", false, measure_read }, { "write", false, measure_write },
 	{ "fp32", false, measure_fp32 }, { "tf32", true, measure_tf32 },
 	{ "bf16", true, measure_bf16 }, { "fp16", true, measure_fp16 },
+	{ "fp8", true, measure_fp8 },
 	{ "launch", false, measure_launch }, { "replay", true, measure_replay },
 };
 enum { NQUANTITIES = sizeof quantities / sizeof *quantities };

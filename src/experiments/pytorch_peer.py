@@ -28,15 +28,13 @@ def shape_of(size, context):
 		num_heads=heads, num_layers=layers, d_ff=d_ff)
 
 # define linear layer, embedding and norm
-class Linear(nn.Module):
+class Linear(nn.Linear):
 	def __init__(self, d_in, d_out):
-		super().__init__()
-		sd = math.sqrt(2 / (d_in + d_out))
-		self.weight = nn.Parameter(nn.init.trunc_normal_(
-			torch.empty(d_out, d_in), std=sd, a=-3 * sd, b=3 * sd))
+		super().__init__(d_in, d_out, bias=False)
 
-	def forward(self, x):
-		return x @ self.weight.T
+	def reset_parameters(self):
+		sd = math.sqrt(2 / (self.in_features + self.out_features))
+		nn.init.trunc_normal_(self.weight, std=sd, a=-3 * sd, b=3 * sd)
 
 
 class Embedding(nn.Module):
@@ -162,9 +160,18 @@ def set_precision(precision):
 
 
 def autocast(precision):
-	if precision == "bf16":
+	if precision in ("bf16", "fp8"):
 		return torch.autocast("cuda", dtype=torch.bfloat16)
 	return contextlib.nullcontext()
+
+
+def multiply_in_fp8(model):
+	"""linear layers of the blocks in FP8, by torchao's dynamic scaling"""
+	try:
+		from torchao.float8 import convert_to_float8_training
+	except ImportError as error:
+		sys.exit(f"pytorch_peer: torchao is not there: {error}")
+	convert_to_float8_training(model.layers)
 
 # time the phases of a step
 class Clock:
@@ -198,6 +205,8 @@ def prepare(args):
 		model = Transformer(shape_of(args.size, args.context),
 			library_attention if best else attention)
 		tokens, targets = torch.randint(VOCAB, (2, args.batch, args.context))
+	if args.precision == "fp8":
+		multiply_in_fp8(model)
 	optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3,
 		weight_decay=0.01, **({"fused": True} if best else {}))
 
@@ -413,8 +422,8 @@ def main():
 		default="eager")
 	for form in ("forward", "blocks", "graphs"):
 		timing.add_argument("--" + form, action="store_true")
-	timing.add_argument("--precision", choices=("fp32", "tf32", "bf16"),
-		default="fp32")
+	timing.add_argument("--precision", choices=("fp32", "tf32", "bf16",
+		"fp8"), default="fp32")
 	command("norms", command_norms, rows=50000, width=1024, repeats=1000,
 		seed=1, copy=3000.0)
 	command("toy", command_toy, device=device)

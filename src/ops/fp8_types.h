@@ -12,7 +12,7 @@
 	NEXT(FP8_ROW, "row") NEXT(FP8_BLOCK, "block")
 #define FP8_SCALINGS CHOICES(FP8_SCALINGS_OF)
 typedef enum { CHOICE_IDS(FP8_SCALINGS_OF) NFP8_SCALINGS } Fp8Scaling;
-enum { FP8_TILE = 128, FP8_UNIT = 8 };
+enum { FP8_TILE = 128, FP8_UNIT = 4 };
 
 // declare where scales lie
 /* of a matrix (rows, k), where k is the index that a matmul sums over */

@@ -210,8 +210,8 @@ static void rope_backward(const Attention *a, const AttentionGradient *g,
 {
 	for (size_t i = 0; i < n && g->cosine.at; i++) {
 		Array row = { row_of(x, head, H, i), TYPE_REAL };
-		cpu_rope(NULL, row, row, array_at(g->cosine, i * (a->D / 2)),
-			array_at(g->sine, i * (a->D / 2)), 1, 1, 1, a->D, -1);
+		cpu_rope_row(row, row, array_at(g->cosine, i * (a->D / 2)),
+			array_at(g->sine, i * (a->D / 2)), 1, a->D, -1);
 	}
 }
 

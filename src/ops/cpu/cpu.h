@@ -34,6 +34,14 @@ void   cpu_attention_forward_tiled(Device *d, Attention a, size_t rows,
 void   cpu_attention_backward_tiled(Device *d, Attention a, AttentionGradient g,
 	size_t rows, size_t columns);
 
+/* what one thread does of an operation; these begin no threads. x, y: (H, D) at
+ * one position, whose D/2 cosines and sines are given */
+void   cpu_rope_row(Array y, Array x, Array cosine, Array sine, size_t H,
+	size_t D, int direction);
+void   cpu_swiglu_forward_row(Array h, Array a, Array b, size_t n);
+void   cpu_swiglu_backward_row(Array da, Array db, Array dh, Array a, Array b,
+	size_t n);
+
 /* y[j] += partial[0][j] + partial[1][j] + ..., where partial is (slabs, C);
  * y is rounded to its type afterwards */
 void   cpu_add_slabs(Array y, const real *partial, size_t slabs, size_t C);

@@ -22,12 +22,16 @@ void cpu_matmul(Device *d, Array C, Array A, Array B, Matmul s)
 {
 	size_t outer = s.outer ? s.outer : 1, inner = s.inner ? s.inner : 1;
 	// one matrix: let OpenBLAS use all threads; many: one thread each
-	#pragma omp parallel for collapse(2) schedule(static) if (outer * inner > 1)
-	for (size_t o = 0; o < outer; o++)
-		for (size_t i = 0; i < inner; i++)
-			gemm((real *)C.at + o * s.step_c[0] + i * s.step_c[1],
-				(const real *)A.at + o * s.step_a[0] + i * s.step_a[1],
-				(const real *)B.at + o * s.step_b[0] + i * s.step_b[1], &s);
+	if (outer * inner == 1) {
+		gemm(C.at, A.at, B.at, &s);
+	} else {
+		#pragma omp parallel for collapse(2) schedule(static)
+		for (size_t o = 0; o < outer; o++)
+			for (size_t i = 0; i < inner; i++)
+				gemm((real *)C.at + o * s.step_c[0] + i * s.step_c[1],
+					(const real *)A.at + o * s.step_a[0] + i * s.step_a[1],
+					(const real *)B.at + o * s.step_b[0] + i * s.step_b[1], &s);
+	}
 	// round C to its format
 	if (C.type != TYPE_REAL && s.ldc == s.n && outer * inner == 1) {
 		cpu_round(C, s.m * s.n);

@@ -3,6 +3,16 @@
 #include "ops/cuda/fp8_tile.cuh"
 #include "ops/cuda/gate.cuh"
 
+// choose the blocks of a cast
+/* the strips that a thread makes of what it reads, side by side */
+template <class T, Fp8Source SOURCE>
+constexpr int HALVES = WHOLE<T> && SOURCE == FP8_SWIGLU_GRADIENT ? 2 : 1;
+template <class T, Fp8Source SOURCE, bool BY_ROWS = false>
+constexpr int THREADS = HALVES<T, SOURCE> == 2 && !BY_ROWS ? 1024 : 512;
+/* blocks that share an SM */
+template <class T, Fp8Source SOURCE, bool BY_ROWS = false>
+constexpr int RESIDENT = WHOLE<T> && !BY_ROWS ? 1024 / THREADS<T, SOURCE> : 1;
+
 // load what is cast
 __device__ inline float rounded_to(Type type, float x)
 {
@@ -30,48 +40,45 @@ __device__ inline float element(const Fp8Cast &c, size_t i, size_t j)
 	return rounded_to(c.ab.type, j < F ? g.a : g.b);
 }
 
-template <Fp8Source SOURCE>
-__device__ inline void load_square(Square<float> (&x)[1], const Fp8Cast &c,
-	TilePlace at)
+template <Fp8Source SOURCE, int THREADS>
+__device__ inline void load_strips(Strip<float, THREADS> (&x)[1],
+	const Fp8Cast &c, TilePlace at)
 {
 	#pragma unroll
-	for (int a = 0; a < SQUARE; a++)
+	for (int k = 0; k < x[0].EACH; k++, at.i += x[0].STEP)
 		#pragma unroll
-		for (int b = 0; b < SQUARE; b++)
-			x[0].word[a][b] = at.i + a < c.rows && at.j + b < c.columns
-				? __float_as_uint(element<SOURCE>(c, at.i + a, at.j + b)) : 0;
+		for (int n = 0; n < UNIT; n++)
+			x[0].word[k][n] = at.i < c.rows && at.j + n < c.columns
+				? __float_as_uint(element<SOURCE>(c, at.i, at.j + n)) : 0;
 }
 
-// load a square of packs
-/* the squares that a thread makes of what it reads, side by side */
-template <class T, Fp8Source SOURCE>
-constexpr int HALVES = WHOLE<T> && SOURCE == FP8_SWIGLU_GRADIENT ? 2 : 1;
-
-template <Fp8Source SOURCE, int N>
-__device__ inline void load_square(Square<bf16> (&x)[N], const Fp8Cast &c,
-	TilePlace at)
+// load a strip of packs
+template <Fp8Source SOURCE, int N, int THREADS>
+__device__ inline void load_strips(Strip<bf16, THREADS> (&x)[N],
+	const Fp8Cast &c, TilePlace at)
 {
 	const size_t F = c.columns / N;
-	const bf16 *from = (const bf16 *)c.x.at + at.i * F + at.j,
-		*ab = (const bf16 *)c.ab.at + 2 * at.i * F + at.j;
+	const bf16 *from = (const bf16 *)c.x.at + at.j,
+		*ab = (const bf16 *)c.ab.at + at.j;
 	#pragma unroll
 	for (int half = 0; half < N; half++)
 		x[half] = {};
-	if (at.i >= c.rows || at.j >= F)
-		return;
 	#pragma unroll
-	for (int k = 0; k < SQUARE; k++, from += F, ab += 2 * F) {
-		float a[SQUARE], b[SQUARE], d[SQUARE] = {};
+	for (int k = 0; k < x[0].EACH; k++) {
+		const size_t i = at.i + k * x[0].STEP;
+		float a[UNIT], b[UNIT], d[UNIT] = {};
+		if (i >= c.rows || at.j >= F)
+			continue;
 		if (SOURCE == FP8_PLAIN) {
-			*(uint4 *)x[0].word[k] = *(const uint4 *)from;
+			*(uint2 *)x[0].word[k] = *(const uint2 *)(from + i * F);
 			continue;
 		}
-		load(a, ab);
-		load(b, ab + F);
+		load(a, ab + 2 * i * F);
+		load(b, ab + (2 * i + 1) * F);
 		if (SOURCE == FP8_SWIGLU_GRADIENT)
-			load(d, from);
+			load(d, from + i * F);
 		#pragma unroll
-		for (int n = 0; n < SQUARE; n += 2) {
+		for (int n = 0; n < UNIT; n += 2) {
 			const GateGradient g = gate_gradient_of(a[n], b[n], d[n]),
 				h = gate_gradient_of(a[n + 1], b[n + 1], d[n + 1]);
 			x[0].word[k][n / 2] = N == 1 ? packed(g.h, h.h) : packed(g.a, h.a);
@@ -82,41 +89,50 @@ __device__ inline void load_square(Square<bf16> (&x)[N], const Fp8Cast &c,
 }
 
 // find maxima of a tile
-template <class T>
-__device__ inline void raise_rows(const Fp8Cast &c, const Square<T> &x,
-	TilePlace at)
+template <int THREADS, class T>
+__device__ inline void raise_rows(const Fp8Cast &c,
+	const Strip<T, THREADS> &x, TilePlace at)
 {
+	__shared__ float most[FP8_TILE];
+	const int lane = threadIdx.x % 32;
+	__syncthreads();                    /* an earlier tile has been read */
+	if (threadIdx.x < FP8_TILE)
+		most[threadIdx.x] = 0;
+	__syncthreads();
 	#pragma unroll
-	for (int a = 0; a < SQUARE; a++) {
-		float row = 0, column = 0;
+	for (int k = 0; k < x.EACH; k++) {
+		float row = 0;
 		#pragma unroll
-		for (int b = 0; b < SQUARE; b++) {
-			row = fmaxf(row, fp8_magnitude(value(x, a, b)));
-			column = fmaxf(column, fp8_magnitude(value(x, b, a)));
-		}
-		#pragma unroll
-		for (int step = 1; step < 4; step *= 2)
-			row = fmaxf(row, __shfl_xor_sync(0xffffffff, row, step));
-		#pragma unroll
-		for (int step = 4; step < 32; step *= 2)
-			column = fmaxf(column, __shfl_xor_sync(0xffffffff, column, step));
-		if (threadIdx.x % 4 == 0 && at.i + a < c.rows)
-			raise(c.maxima.at, at.i + a, row);
-		if (threadIdx.x % 32 < 4 && at.j + a < c.columns)
-			raise(c.maxima.at, c.rows + at.j + a, column);
+		for (int n = 0; n < UNIT; n++)
+			row = fmaxf(row, fp8_magnitude(value(x, k, n)));
+		row = warp_max(row);
+		if (lane == 0 && at.i + k * x.STEP < c.rows)
+			raise(c.maxima.at, at.i + k * x.STEP, row);
 	}
+	#pragma unroll
+	for (int n = 0; n < UNIT; n++) {
+		float column = 0;
+		#pragma unroll
+		for (int k = 0; k < x.EACH; k++)
+			column = fmaxf(column, fp8_magnitude(value(x, k, n)));
+		raise(most, lane * UNIT + n, column);
+	}
+	__syncthreads();
+	const size_t j = at.j - lane * UNIT + threadIdx.x;
+	if (threadIdx.x < FP8_TILE && j < c.columns)
+		raise(c.maxima.at, c.rows + j, most[threadIdx.x]);
 }
 
 /* raises the maxima of a matrix; bytes: those of the source
- * grid: tiles of a row of a half, rows of tiles; block 256 */
+ * grid: tiles of a row of a half, rows of tiles; block THREADS */
 template <class T, Fp8Source SOURCE>
-__global__ __launch_bounds__(CAST_THREADS, RESIDENT<T>) void maxima_kernel(
-	const __grid_constant__ Fp8Cast c)
+__global__ __launch_bounds__(THREADS<T, SOURCE>, RESIDENT<T, SOURCE>)
+void maxima_kernel(const __grid_constant__ Fp8Cast c)
 {
 	constexpr int N = HALVES<T, SOURCE>;
-	Square<T> x[N];
+	Strip<T, THREADS<T, SOURCE>> x[N];
 	const TilePlace at = place();
-	load_square<SOURCE>(x, c, at);
+	load_strips<SOURCE>(x, c, at);
 	float most = 0;
 	#pragma unroll
 	for (int half = 0; half < N; half++)
@@ -134,19 +150,20 @@ __global__ __launch_bounds__(CAST_THREADS, RESIDENT<T>) void maxima_kernel(
 // cast a tile to FP8
 /* both copies of c, which is scaled by rows or not
  * bytes: those of the source and of the codes
- * grid: tiles of a row of a half, rows of tiles; block 256 */
-template <class T, Fp8Source SOURCE, bool ROWS>
-__global__ __launch_bounds__(CAST_THREADS, RESIDENT<T, ROWS>) void cast_kernel(
-	const __grid_constant__ Fp8Cast c)
+ * grid: tiles of a row of a half, rows of tiles; block THREADS */
+template <class T, Fp8Source SOURCE, bool BY_ROWS>
+__global__ __launch_bounds__(THREADS<T, SOURCE, BY_ROWS>,
+	RESIDENT<T, SOURCE, BY_ROWS>)
+void cast_kernel(const __grid_constant__ Fp8Cast c)
 {
 	constexpr int N = HALVES<T, SOURCE>;
-	Square<T> x[N];
+	Strip<T, THREADS<T, SOURCE, BY_ROWS>> x[N];
 	const TilePlace at = place();
 	float most = 0;
-	load_square<SOURCE>(x, c, at);
+	load_strips<SOURCE>(x, c, at);
 	#pragma unroll
 	for (int half = 0; half < N; half++)
-		most = fmaxf(most, cast_square<ROWS>(c, x[half], { at.i, at.j
+		most = fmaxf(most, cast_strip<BY_ROWS>(c, x[half], { at.i, at.j
 			+ half * (c.columns / N) }));
 	note_seen(c, most);
 }
@@ -159,27 +176,32 @@ static void launch_cast(Device *d, const Fp8Cast &c)
 	if (!c.given && c.scaling != FP8_BLOCK) {
 		CUDA(cudaMemsetAsync(c.maxima.at, 0, sizeof(float)
 			* fp8_groups(c.scaling, c.rows, c.columns), cuda_stream(d)));
-		maxima_kernel<T, SOURCE><<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(c);
+		maxima_kernel<T, SOURCE><<<grid, THREADS<T, SOURCE>, 0,
+			cuda_stream(d)>>>(c);
 		LAUNCHED();
 	}
-	(c.scaling == FP8_ROW ? cast_kernel<T, SOURCE, true> : cast_kernel<T, SOURCE,
-		false>)<<<grid, CAST_THREADS, 0, cuda_stream(d)>>>(c);
+	if (c.scaling == FP8_ROW)
+		cast_kernel<T, SOURCE, true><<<grid, THREADS<T, SOURCE, true>, 0,
+			cuda_stream(d)>>>(c);
+	else
+		cast_kernel<T, SOURCE, false><<<grid, THREADS<T, SOURCE>, 0,
+			cuda_stream(d)>>>(c);
 	LAUNCHED();
 }
 
 /* is a an array of bf16 in whole packs, or none? */
 static bool in_packs(Array a)
 {
-	return a.at == NULL || (a.type == BF16 && packs(a, SQUARE));
+	return a.at == NULL || (a.type == BF16 && packs(a, UNIT));
 }
 
 template <Fp8Source SOURCE>
 static void launch_by_width(Device *d, const Fp8Cast &c)
 {
-	const size_t unit = SOURCE == FP8_SWIGLU_GRADIENT ? 2 * FP8_TILE : SQUARE;
-	if (c.rows % SQUARE == 0 && c.columns % unit == 0 && in_packs(c.x)
-		&& in_packs(c.ab) && aligned(c.straight.codes.at, SQUARE)
-		&& aligned(c.turned.codes.at, SQUARE))
+	const size_t unit = SOURCE == FP8_SWIGLU_GRADIENT ? 2 * FP8_TILE : UNIT;
+	if (c.rows % UNIT == 0 && c.columns % unit == 0 && in_packs(c.x)
+		&& in_packs(c.ab) && aligned(c.straight.codes.at, UNIT)
+		&& aligned(c.turned.codes.at, UNIT))
 		launch_cast<bf16, SOURCE>(d, c);
 	else
 		launch_cast<float, SOURCE>(d, c);
