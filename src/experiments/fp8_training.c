@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bench/peer.h"
 #include "bench/timing.h"
 #include "bench/training.h"
 #include "cases/fp8_error.h"
@@ -74,14 +75,25 @@ static void add_speed(Plan *plan, const void *model, Fp8Config c)
 	plan_add(plan, &(SpeedConfig){ *(const ModelConfig *)model, c });
 }
 
-static void plan_speed(Plan *plan)
+/* fills in the models whose steps are timed; returns how many there are */
+static int timed_models(ModelConfig models[2])
 {
 	static const int sizes[] = { SIZE_XL, SIZE_2_7B };
 	bool gpu = harness_on_gpu();
-	for (int i = 0; i < (size < 0 && gpu ? 2 : 1); i++)
-		for_each_fp8(plan, &(ModelConfig){ .size = size >= 0 ? size : gpu
-			? sizes[i] : SIZE_SMALL, context ? context : gpu ? 512 : 512 / SCALE,
-			POLICY_FP8, FUSION_FUSED }, add_speed);
+	int n = size < 0 && gpu ? 2 : 1;
+	for (int i = 0; i < n; i++)
+		models[i] = (ModelConfig){ .size = size >= 0 ? size : gpu ? sizes[i]
+			: SIZE_SMALL, context ? context : gpu ? 512 : 512 / SCALE, POLICY_FP8,
+			FUSION_FUSED };
+	return n;
+}
+
+static void plan_speed(Plan *plan)
+{
+	ModelConfig models[2];
+	int n = timed_models(models);
+	for (int i = 0; i < n; i++)
+		for_each_fp8(plan, &models[i], add_speed);
 }
 
 static StepStats time_steps(const SpeedConfig *c, int precision,
@@ -314,6 +326,53 @@ static void run_learning(Row *row, const void *config)
 	text_free(&text);
 }
 
+// time steps in FP8 beside PyTorch's
+static const char theirs[] = "pytorch-best-blocks";
+typedef struct PeerConfig {
+	const char *impl;
+	ModelConfig model;
+} PeerConfig;
+static const Key peer_keys[] = { { "size", KEY_CHOICE, offsetof(PeerConfig,
+	model.size), SIZES }, { "context", KEY_INT, offsetof(PeerConfig,
+	model.context) }, KEY(PeerConfig, impl), { "precision", KEY_CHOICE,
+	offsetof(PeerConfig, model.precision), PRECISIONS }, { 0 } };
+
+static void plan_peers(Plan *plan)
+{
+	static const char *const impls[] = { "ours", theirs };
+	static const int precisions[] = { POLICY_BF16, POLICY_FP8 };
+	ModelConfig models[2];
+	int n = timed_models(models);
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < (harness_on_gpu() ? 4 : 2); k++) {
+			models[i].precision = precisions[k % 2];
+			plan_add(plan, &(PeerConfig){ impls[k / 2], models[i] });
+		}
+}
+
+static void run_peer(Row *row, const void *config)
+{
+	enum { LIMIT_S = 420 };
+	const PeerConfig *c = config;
+	const ModelConfig *m = &c->model;
+	if (strcmp(c->impl, theirs) == 0) {
+		peer_measure(row, LIMIT_S, "pytorch_peer.py", "time --impl best --blocks "
+			"--size %s --context %ld --batch %ld --precision %s --seed %ld",
+			model_sizes[m->size].name, m->context, batch,
+			policies[m->precision].name, harness_seed);
+		return;
+	}
+	double peak_MiB;
+	StepStats s = time_steps(&(SpeedConfig){ *m, { FP8_DELAYED,
+		FP8_GRADIENT_E5M2 } }, m->precision, &peak_MiB);
+	row_set(row, "fwd_ms", "%.4f", s.fwd.median);
+	row_set(row, "bwd_ms", "%.4f", s.bwd.median);
+	row_set(row, "opt_ms", "%.4f", s.opt.median);
+	row_set_time(row, "step", s.step);
+	row_set(row, "peak_MiB", "%.1f", peak_MiB);
+	row_set(row, "loss", "%.6f", s.loss);
+}
+
 // describe the experiment of FP8
 const Experiment experiment = {
 	.about = "training steps in FP8 beside bf16: time, errors, learning",
@@ -322,5 +381,6 @@ const Experiment experiment = {
 		{ "speed", speed_keys, plan_speed, run_speed },
 		{ "gemm", gemm_keys, plan_gemm, run_gemm },
 		{ "errors", error_keys, plan_errors, run_errors },
-		{ "learning", learn_keys, plan_learning, run_learning }),
+		{ "learning", learn_keys, plan_learning, run_learning },
+		{ "peers", peer_keys, plan_peers, run_peer }),
 };

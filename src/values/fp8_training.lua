@@ -16,10 +16,15 @@ fp8_agree = all({"e4m3", "e5m2"}, "fp8_normal(it, 'tensor').measured \z
 	== fp8_normal(it, 'row').measured and fp8_normal(it, 'row').measured \z
 	== fp8_normal(it, 'block').measured", {fp8_normal=fp8_normal})
 -- the part of the gain that casts take, at a width and so many tokens
-fp8_peaks = by(on("h100").peaks, "quantity", "value")
+fp8_peaks = by(on(meta(fp8_training, "machine")).peaks, "quantity", "value")
 fp8_taken = function(C, N, weights)
 	return fp8_peaks("bf16")*1e12/(fp8_peaks("copy")*1e9)
 		*(2/3/C + (weights or 0)*4/3/N)
+end
+-- steps beside PyTorch's, over ours in FP8
+fp8_peer = by(fp8_training_peers, "size, impl, precision", "step_ms")
+fp8_over = function(size, impl, precision)
+	return fp8_peer(size, impl, precision)/fp8_peer(size, "ours", "fp8")
 end
 -- runs of one kind, one for each seed
 fp8_seeds = function(size, precision, scaling, gradient)

@@ -53,7 +53,8 @@ function M.load(c, line)
 end
 
 -- rank the candidates
-local slugs = {h100 = 1, h200x2 = 2, h200x4 = 3, h100x2 = 4, cpu = 5}
+local slugs = {h100 = 1, h200x2 = 2, h200x4 = 3, h100x2 = 4, h200 = 5,
+	cpu = 6}
 
 local function rank(c, shown, line)
 	local small = M.load(c, line).meta.scale or "course"

@@ -82,18 +82,25 @@ void cpu_layernorm_backward(Device *d, Array dx, Array dg, Array db, Array dy,
 	}
 	cpu_round(dx, rows * C);
 	// sum the gradients of gain and shift over the rows
+	enum { COLUMNS = 64 };
 	#pragma omp parallel for schedule(static)
-	for (size_t j = 0; j < C; j++) {
-		double gain_sum = 0, shift_sum = 0;
+	for (size_t first = 0; first < C; first += COLUMNS) {
+		double gain_sum[COLUMNS] = { 0 }, shift_sum[COLUMNS] = { 0 };
+		size_t n = C - first < COLUMNS ? C - first : COLUMNS;
 		for (size_t i = 0; i < rows; i++) {
-			double grad = ((const real *)dy.at)[i * C + j];
-			double deviation = ((const real *)x.at)[i * C + j] - m[i];
-			gain_sum += grad * deviation * r[i];
-			shift_sum += grad;
+			const real *in = (const real *)x.at + i * C + first,
+				*grad = (const real *)dy.at + i * C + first;
+			for (size_t j = 0; j < n; j++) {
+				double slope = grad[j], deviation = in[j] - m[i];
+				gain_sum[j] += slope * deviation * r[i];
+				shift_sum[j] += slope;
+			}
 		}
-		((real *)dg.at)[j] += (real)gain_sum;
-		if (db.at)
-			((real *)db.at)[j] += (real)shift_sum;
+		for (size_t j = 0; j < n; j++) {
+			((real *)dg.at)[first + j] += (real)gain_sum[j];
+			if (db.at)
+				((real *)db.at)[first + j] += (real)shift_sum[j];
+		}
 	}
 	cpu_round(dg, C);
 	if (db.at)

@@ -25,3 +25,10 @@ law("losses in FP8 are below those of equal odds",
 law("FP8 is near bf16 from the same seed",
 	"close(held_out_nats, other{precision = 'bf16', scaling = 'none', gradient =",
 	"'none'}.held_out_nats, 0.1)")
+tables("fp8_training-peers", "size context impl precision")
+law("a step beside PyTorch's takes as long as in its own table",
+	"impl ~= 'ours' or precision ~= 'fp8' or close(step_ms, of('fp8_training',",
+	"{size = size, context = context, scaling = 'tensor-delayed', gradient =",
+	"'e5m2'}).step_ms, 0.2)")
+law("formats of one implementation learn alike",
+	"between(loss / other{precision = 'bf16'}.loss, 0.8, 1.25)")

@@ -16,9 +16,9 @@ law("mean and least of up to a hundred passes",
 	"0 < min_ms and min_ms <= ms + 1e-4 and ms - min_ms <= 9.9 * sd_ms + 2e-4")
 law("attention's backward pass takes a half to eight times its forward",
 	"pass == 'forward' or between(ms / other{pass = 'forward'}.ms, 0.5, 8)")
-law("naive attention's time grows with length", "scales('ms', 'n', 0, 2, 1.5)")
+law("naive attention's time grows with length", "scales('ms', 'n', 0, 2, 2)")
 law("naive attention's least time grows with length",
-	"scales('min_ms', 'n', 0, 2, 1.5)")
+	"scales('min_ms', 'n', 0, 2, 2)")
 law("naive attention is not faster than the peak by half",
 	"4e-9 * batch * n ^ 2 * d / ms <= 1.5 * of('peaks', {quantity = dtype}).max")
 law("naive attention's time grows with the head's width",
