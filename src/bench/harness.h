@@ -52,8 +52,8 @@ extern long harness_seed;
 
 // declare what the harness does for an experiment
 int     harness_main(const Experiment *e, int argc, char **argv);
-/* opens the device of --device; on GPUs each rank has a GPU of its own.
- * Running out of its memory ends the row as oom */
+/* opens the device of --device, anew in each call; on GPUs each rank has a GPU
+ * of its own. Running out of its memory ends the row as oom */
 Device *harness_device(void);
 /* harness_link: a link of the ranks that measure the row together, perhaps
  * of one. harness_comm_over: a communicator over it, or over a part of it

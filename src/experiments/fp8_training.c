@@ -160,7 +160,7 @@ static void plan_gemm(Plan *plan)
 }
 
 // make the operands of a timed matmul
-static Fp8Gemm operands_of(const GemmConfig *c)
+static Fp8Gemm operands_of(Device *d, const GemmConfig *c)
 {
 	long T = context ? context : harness_on_gpu() ? 512 : 512 / SCALE;
 	Shape s = studied_shape(c->size, T);
@@ -171,8 +171,8 @@ static Fp8Gemm operands_of(const GemmConfig *c)
 		.k = r }, { .m = r, .n = k, .k = N } };
 	Fp8Gemm g = of[c->pass];
 	Fp8Settings by = settings_of(c->fp8);
-	fp8_gemm_new(harness_device(), &g, by.scaling, c->pass ? by.gradient : E4M3,
-		c->pass == 2 ? TYPE_REAL : BF16, harness_seed);
+	fp8_gemm_new(d, &g, by.scaling, c->pass ? by.gradient : E4M3, c->pass == 2
+		? TYPE_REAL : BF16, harness_seed);
 	return g;
 }
 
@@ -188,7 +188,7 @@ static void queue_bf16(void *arg)
 static void run_gemm(Row *row, const void *config)
 {
 	Device *d = harness_device();
-	Fp8Gemm g = operands_of(config);
+	Fp8Gemm g = operands_of(d, config);
 	int runs = harness_on_gpu() ? 21 : 5;
 	double gflop = 2e-9 * g.m * g.n * g.k;
 	Timing cast = timed(d, fp8_gemm_cast, &g, runs), fp8 = timed(d,

@@ -11,6 +11,11 @@ law("a matmul in FP8 over one in bf16 is their ratio",
 	"close(of_bf16, fp8_us / bf16_us, 1e-3)")
 law("a rate in FP8 is work over time",
 	"close(fp8_TFlops, 2e-6 * m * n * k / fp8_us, 2e-3)")
+law("no matmul is faster than the peak of its format by a fifth",
+	"not gpu() or fp8_TFlops <= 1.2 * of('peaks', {quantity = 'fp8'}).max and",
+	"bf16_TFlops <= 1.2 * of('peaks', {quantity = 'bf16'}).max")
+law("a cast is not faster than a copy by half, but for what L2 holds",
+	"not gpu() or cast_GBps <= 1.5 * of('peaks', {quantity = 'copy'}).max")
 tables("fp8_training-errors", "data left scaling")
 law("a measured error over the predicted one is their ratio",
 	"close(of_predicted, measured / predicted, 1e-2)")
