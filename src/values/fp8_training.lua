@@ -21,6 +21,15 @@ fp8_taken = function(C, N, weights)
 	return fp8_peaks("bf16")*1e12/(fp8_peaks("copy")*1e9)
 		*(2/3/C + (weights or 0)*4/3/N)
 end
+-- steps by scaling, with gradients in E5M2, and matmuls of all layers
+fp8_step = function(size, scaling)
+	return fp8_training{size=size, scaling=scaling, gradient="e5m2"}
+end
+fp8_fastest = function(size) return min(fp8_training{size=size,
+	scaling="tensor-delayed"}, "of_bf16") end
+fp8_matmuls = function(scaling)
+	return fp8_training_gemm{size="2.7B", scaling=scaling, gradient="e5m2"}
+end
 -- steps beside PyTorch's, over ours in FP8
 fp8_peer = by(fp8_training_peers, "size, impl, precision", "step_ms")
 fp8_over = function(size, impl, precision)

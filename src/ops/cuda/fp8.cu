@@ -57,26 +57,27 @@ template <Fp8Source SOURCE, int N, int THREADS>
 __device__ inline void load_strips(Strip<bf16, THREADS> (&x)[N],
 	const Fp8Cast &c, TilePlace at)
 {
+	constexpr int STEP = THREADS / 32;
 	const size_t F = c.columns / N;
-	const bf16 *from = (const bf16 *)c.x.at + at.j,
-		*ab = (const bf16 *)c.ab.at + at.j;
+	const int rows = at.j < F ? from(c.rows, at.i) : 0;
+	const bf16 *in = (const bf16 *)c.x.at + at.i * F + at.j,
+		*ab = (const bf16 *)c.ab.at + 2 * at.i * F + at.j;
 	#pragma unroll
 	for (int half = 0; half < N; half++)
 		x[half] = {};
 	#pragma unroll
-	for (int k = 0; k < x[0].EACH; k++) {
-		const size_t i = at.i + k * x[0].STEP;
+	for (int k = 0; k < x[0].EACH; k++, in += STEP * F, ab += 2 * STEP * F) {
 		float a[UNIT], b[UNIT], d[UNIT] = {};
-		if (i >= c.rows || at.j >= F)
+		if (k * STEP >= rows)
 			continue;
 		if (SOURCE == FP8_PLAIN) {
-			*(uint2 *)x[0].word[k] = *(const uint2 *)(from + i * F);
+			*(uint2 *)x[0].word[k] = *(const uint2 *)in;
 			continue;
 		}
-		load(a, ab + 2 * i * F);
-		load(b, ab + (2 * i + 1) * F);
+		load(a, ab);
+		load(b, ab + F);
 		if (SOURCE == FP8_SWIGLU_GRADIENT)
-			load(d, from + i * F);
+			load(d, in);
 		#pragma unroll
 		for (int n = 0; n < UNIT; n += 2) {
 			const GateGradient g = gate_gradient_of(a[n], b[n], d[n]),

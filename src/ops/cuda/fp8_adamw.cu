@@ -15,13 +15,13 @@ __global__ __launch_bounds__(THREADS) void fp8_adamw(
 	const TilePlace at = place();
 	if (skip && *skip)
 		return;
+	const int rows = at.j < c.columns ? from(c.rows, at.i) : 0;
 	#pragma unroll
 	for (int k = 0; k < x.EACH; k++) {
-		const size_t i = at.i + k * x.STEP;
 		float weight[UNIT];
-		if (i >= c.rows || at.j >= c.columns)
+		if (k * x.STEP >= rows)
 			continue;
-		update<COUNT>(weight, a, i * c.columns + at.j, *step);
+		update<COUNT>(weight, a, (at.i + k * x.STEP) * c.columns + at.j, *step);
 		#pragma unroll
 		for (int n = 0; n < UNIT; n += 2)
 			x.word[k][n / 2] = packed(weight[n], weight[n + 1]);

@@ -36,6 +36,12 @@ __device__ inline TilePlace place()
 		blockIdx.x * (size_t)FP8_TILE + threadIdx.x % 32 * UNIT };
 }
 
+/* how many of n rows or columns there are from i on, if less than a tile has */
+__device__ inline int from(size_t n, size_t i)
+{
+	return i < n ? (int)min(n - i, (size_t)FP8_TILE) : 0;
+}
+
 // take an element of a strip
 __device__ inline uint32_t packed(float low, float high)
 {
@@ -59,13 +65,30 @@ __device__ inline void raise(void *maxima, size_t at, float x)
 		atomicMax((int *)maxima + at, __float_as_int(x));
 }
 
+/* of what is not NaN */
+template <class T, int THREADS>
+__device__ inline float largest_or_infinite(const Strip<T, THREADS> &x)
+{
+	float most = 0;
+	__nv_bfloat162 pair = __float2bfloat162_rn(0);
+	#pragma unroll
+	for (int k = 0; k < x.EACH; k++)
+		#pragma unroll
+		for (int n = 0; n < UNIT; n += 2) {
+			if (WHOLE<T>)
+				pair = __hmax2(pair, __habs2(*(const __nv_bfloat162 *)&x.word[k][n
+					/ 2]));
+			else
+				most = fmaxf(fmaxf(most, fabsf(value(x, k, n))),
+					fabsf(value(x, k, n + 1)));
+		}
+	return WHOLE<T> ? fmaxf(__low2float(pair), __high2float(pair)) : most;
+}
+
 template <class T, int THREADS>
 __device__ inline float largest_of(const Strip<T, THREADS> &x)
 {
-	float most = 0;
-	#pragma unroll
-	for (int i = 0; i < x.EACH * UNIT; i++)
-		most = fmaxf(most, fabsf(value(x, i / UNIT, i % UNIT)));
+	float most = largest_or_infinite(x);
 	if (most <= FLT_MAX)
 		return most;
 	most = 0;
@@ -84,22 +107,35 @@ __device__ inline float scale_of(const Fp8Cast &c, Type type, float one,
 	return BY_ROWS ? fp8_scale(type, ((const float *)c.maxima.at)[which]) : one;
 }
 
+/* the scales of a copy in the tile that begins at (row, k) of it; before: c.rows
+ * if the copy is turned */
+template <bool BY_ROWS>
+__device__ inline void write_scales(const Fp8Cast &c, const Fp8Matrix &to,
+	Type type, float one, size_t row, size_t k, size_t before)
+{
+	const bool each = to.layout == FP8_ROWS || to.layout == FP8_VECTORS;
+	row += threadIdx.x;
+	if (threadIdx.x < (each ? FP8_TILE : 1) && row < to.rows)
+		((float *)to.scale.at)[fp8_scale_at(&to, row, k)] = scale_of<BY_ROWS>(c,
+			type, one, before + row);
+}
+
 // code numbers in FP8
 __device__ inline float inverse_of(float scale)
 {
 	return __int_as_float((254 << 23) - __float_as_int(scale));
 }
 
-/* the codes of pack k; scale(k, n): that of its number n, a power of two */
-template <__nv_fp8_interpretation_t FORMAT, class S, class Scale>
-__device__ inline uint32_t codes_of(const S &x, int k, Scale scale)
+/* the codes of pack k; inverse(k, n): what its number n is multiplied by */
+template <__nv_fp8_interpretation_t FORMAT, class S, class Inverse>
+__device__ inline uint32_t codes_of(const S &x, int k, Inverse inverse)
 {
 	union { uint32_t word; __nv_fp8x2_storage_t pair[UNIT / 2]; } to;
 	float y[UNIT];
 	#pragma unroll
 	for (int n = 0; n < UNIT; n++) {
 		const float from = value(x, k, n);
-		y[n] = __fmaf_rn(from, inverse_of(scale(k, n)), __fsub_rd(from, from));
+		y[n] = __fmaf_rn(from, inverse(k, n), __fsub_rd(from, from));
 	}
 	#pragma unroll
 	for (int i = 0; i < UNIT / 2; i++)
@@ -108,55 +144,45 @@ __device__ inline uint32_t codes_of(const S &x, int k, Scale scale)
 	return to.word;
 }
 
-template <class S, class Scale>
+template <class S, class Inverse>
 __device__ inline void encode(uint32_t (&codes)[S::EACH], const S &x, Type type,
-	Scale scale)
+	Inverse inverse)
 {
 	if (type == E4M3)
 		#pragma unroll
 		for (int k = 0; k < S::EACH; k++)
-			codes[k] = codes_of<__NV_E4M3>(x, k, scale);
+			codes[k] = codes_of<__NV_E4M3>(x, k, inverse);
 	else
 		#pragma unroll
 		for (int k = 0; k < S::EACH; k++)
-			codes[k] = codes_of<__NV_E5M2>(x, k, scale);
+			codes[k] = codes_of<__NV_E5M2>(x, k, inverse);
 }
 
 // write a word of codes
-/* to elements (row, k) to (row, k + 3), as far as there are such */
+/* the first `left` of four codes, if they are not whole anyway */
 template <class T>
-__device__ inline void write_codes(const Fp8Matrix &to, size_t row, size_t k,
-	uint32_t codes)
+__device__ inline void write_codes(uint8_t *to, uint32_t codes, int left)
 {
-	uint8_t *out = (uint8_t *)to.codes.at + row * to.k + k;
 	if (WHOLE<T>)
-		*(uint32_t *)out = codes;
+		*(uint32_t *)to = codes;
 	#pragma unroll
 	for (int n = 0; n < UNIT; n++)
-		if (!WHOLE<T> && k + n < to.k)
-			out[n] = (uint8_t)(codes >> 8 * n);
-}
-
-__device__ inline void write_scale(const Fp8Matrix &to, size_t row, size_t k,
-	float scale)
-{
-	const bool each = to.layout == FP8_ROWS || to.layout == FP8_VECTORS;
-	if (k % FP8_TILE == 0 && (each || row % FP8_TILE == 0))
-		((float *)to.scale.at)[fp8_scale_at(&to, row, k)] = scale;
+		if (!WHOLE<T> && n < left)
+			to[n] = (uint8_t)(codes >> 8 * n);
 }
 
 // write the straight copy of a tile
-template <bool BY_ROWS, class T, int THREADS, int EACH>
-__device__ inline void write_straight(const Fp8Cast &c, Type type, float one,
+template <class T, int THREADS, int EACH>
+__device__ inline void write_straight(const Fp8Cast &c,
 	const uint32_t (&codes)[EACH], TilePlace at)
 {
+	constexpr int STEP = THREADS / 32;
+	const int left = from(c.columns, at.j), rows = left ? from(c.rows, at.i) : 0;
+	uint8_t *to = (uint8_t *)c.straight.codes.at + at.i * c.columns + at.j;
 	#pragma unroll
-	for (int k = 0; k < EACH; k++, at.i += THREADS / 32)
-		if (at.i < c.rows && at.j < c.columns) {
-			write_codes<T>(c.straight, at.i, at.j, codes[k]);
-			write_scale(c.straight, at.i, at.j, scale_of<BY_ROWS>(c, type, one,
-				at.i));
-		}
+	for (int k = 0; k < EACH; k++, to += STEP * c.columns)
+		if (k * STEP < rows)
+			write_codes<T>(to, codes[k], left);
 }
 
 // write the transposed copy of a tile
@@ -173,40 +199,63 @@ __device__ inline void transpose_bytes(uint32_t (&w)[UNIT])
 }
 
 /* every thread of the block calls it */
-template <bool BY_ROWS, class T, int THREADS, int EACH>
-__device__ inline void write_turned(const Fp8Cast &c, Type type, float one,
+template <class T, int THREADS, int EACH>
+__device__ inline void write_turned(const Fp8Cast &c,
 	const uint32_t (&codes)[EACH], TilePlace at)
 {
+	constexpr int STEP = THREADS / 32;
 	__shared__ uint32_t tile[FP8_TILE][32];
 	const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 	__syncthreads();                    /* an earlier tile has been read */
 	#pragma unroll
 	for (int k = 0; k < EACH; k++) {
-		const int r = warp + k * (THREADS / 32);
+		const int r = warp + k * STEP;
 		tile[r][(lane + r / UNIT) % 32] = codes[k];
 	}
 	__syncthreads();
-	const size_t i = at.i - warp + lane * UNIT, first = at.j - lane * UNIT;
+	const size_t i = at.i - warp + lane * UNIT,
+		j = at.j - lane * UNIT + warp * UNIT;
+	const int left = from(c.rows, i), rows = left ? from(c.columns, j) : 0;
+	uint8_t *to = (uint8_t *)c.turned.codes.at + j * c.rows + i;
 	#pragma unroll
-	for (int q = warp; q < 32; q += THREADS / 32) {
+	for (int q = 0; q < FP8_TILE; q += STEP * UNIT, to += STEP * UNIT * c.rows) {
 		uint32_t w[UNIT];
 		#pragma unroll
 		for (int n = 0; n < UNIT; n++)
-			w[n] = tile[lane * UNIT + n][(q + lane) % 32];
+			w[n] = tile[lane * UNIT + n][(warp + q / UNIT + lane) % 32];
 		transpose_bytes(w);
 		#pragma unroll
-		for (int n = 0; n < UNIT; n++) {
-			const size_t j = first + q * UNIT + n;
-			if (i < c.rows && j < c.columns) {
-				write_codes<T>(c.turned, j, i, w[n]);
-				write_scale(c.turned, j, i, scale_of<BY_ROWS>(c, type, one,
-					c.rows + j));
-			}
-		}
+		for (int n = 0; n < UNIT; n++)
+			if (q + n < rows)
+				write_codes<T>(to + n * c.rows, w[n], left);
 	}
 }
 
-// cast a strip to FP8
+// code a strip by rows or by columns
+template <class S>
+__device__ inline void encode_by_rows(uint32_t (&codes)[S::EACH],
+	const Fp8Cast &c, const S &x, Type type, TilePlace at)
+{
+	float inverse[S::EACH];
+	#pragma unroll
+	for (int k = 0; k < S::EACH; k++)
+		inverse[k] = inverse_of(scale_of<true>(c, type, 1, min(at.i + k * S::STEP,
+			c.rows - 1)));
+	encode(codes, x, type, [&](int k, int) { return inverse[k]; });
+}
+
+template <class S>
+__device__ inline void encode_by_columns(uint32_t (&codes)[S::EACH],
+	const Fp8Cast &c, const S &x, Type type, TilePlace at)
+{
+	float inverse[UNIT];
+	#pragma unroll
+	for (int n = 0; n < UNIT; n++)
+		inverse[n] = inverse_of(scale_of<true>(c, type, 1, c.rows + min(at.j + n,
+			c.columns - 1)));
+	encode(codes, x, type, [&](int, int n) { return inverse[n]; });
+}
+
 /* returns the largest magnitude of the strip, if anyone wants to know. Every
  * thread of the block calls it */
 template <bool BY_ROWS, class T, int THREADS>
@@ -218,22 +267,23 @@ __device__ inline float cast_strip(const Fp8Cast &c,
 	const bool block = c.scaling == FP8_BLOCK;
 	const float own = block || c.seen.at ? largest_of(x) : 0,
 		one = BY_ROWS ? 1 : fp8_scale(type, block ? block_max(own)
-			: *(const float *)c.maxima.at);
+			: *(const float *)c.maxima.at), inverse = inverse_of(one);
+	const size_t i = at.i - threadIdx.x / 32, j = at.j - threadIdx.x % 32 * UNIT;
 	uint32_t codes[x.EACH];
-	encode(codes, x, type, [&](int k, int) {
-		const size_t i = at.i + k * x.STEP;
-		return i < c.rows ? scale_of<BY_ROWS>(c, type, one, i) : one;
-	});
-	if (c.straight.codes.at)
-		write_straight<BY_ROWS, T, THREADS>(c, type, one, codes, at);
-	if (c.turned.codes.at == NULL)
-		return own;
 	if (BY_ROWS)
-		encode(codes, x, type, [&](int, int n) {
-			return at.j + n < c.columns ? scale_of<BY_ROWS>(c, type, one,
-				c.rows + at.j + n) : one;
-		});
-	write_turned<BY_ROWS, T, THREADS>(c, type, one, codes, at);
+		encode_by_rows(codes, c, x, type, at);
+	else
+		encode(codes, x, type, [=](int, int) { return inverse; });
+	if (c.straight.codes.at) {
+		write_straight<T, THREADS>(c, codes, at);
+		write_scales<BY_ROWS>(c, c.straight, type, one, i, j, 0);
+	}
+	if (c.turned.codes.at) {
+		if (BY_ROWS)
+			encode_by_columns(codes, c, x, type, at);
+		write_turned<T, THREADS>(c, codes, at);
+		write_scales<BY_ROWS>(c, c.turned, type, one, j, i, c.rows);
+	}
 	return own;
 }
 
