@@ -30,6 +30,9 @@ fp8_fastest = function(size) return min(fp8_training{size=size,
 fp8_matmuls = function(scaling)
 	return fp8_training_gemm{size="2.7B", scaling=scaling, gradient="e5m2"}
 end
+fp8_cast_us = by(fp8_training_gemm{size="2.7B", layer="gate_up", pass="forward",
+	gradient="e5m2"}, "scaling", "cast_us")
+fp8_slower = fp8_cast_us("row")/fp8_cast_us("block")
 -- steps beside PyTorch's, over ours in FP8
 fp8_peer = by(fp8_training_peers, "size, impl, precision", "step_ms")
 fp8_over = function(size, impl, precision)

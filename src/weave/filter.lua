@@ -132,6 +132,12 @@ end
 
 function inlines.Code(c)
 	if c.classes:includes("lua") then return value(c) end
+	for _, class in ipairs(c.classes) do
+		if class ~= "marked" then
+			report.at(state.line, ("`%s` has the class %s, which is none of code")
+				:format(c.text, class))
+		end
+	end
 end
 function inlines.Link(l) return reference(l) end
 local other = {html = "paper", latex = "web"}

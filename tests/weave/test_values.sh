@@ -17,6 +17,10 @@ values 'twice = 2*small.fwd_ms' 'thrice = nil'
 fault "a value that is nothing" "thrice has no value"
 values 'twice = 2*small.fwd_ms' 'thrice = 3'
 fault "a value that nothing uses" "sec-later.lua:2: thrice is used nowhere"
+values 'twice = 2*small.fwd_ms'
+add 'And `ms(twice)`{.lua:.2}.'; lint
+expect "a value with a class of its own" 1 "$(line_of 'And `ms')" \
+	"has the class lua:.2, which is none of code"
 body() { for ((i = 0; i < $1 - 3; i++)); do echo "	local x$i = $i"; done; }
 values 'f = function()' "$(body 25)" '	return 20' 'end' 'twice = f()'
 expect_good "a function of 25 lines"
