@@ -18,34 +18,12 @@
 # runs gnuplot from there.
 set -euo pipefail
 gnuplot=6.0.2+dfsg1-1 cairo=1.18.4-1+b1
+. "$(dirname "$0")/debian"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-mkdir -p state/lists/partial cache/archives/partial etc/{apt.conf,preferences}.d root
-: >state/status
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb [signed-by=$keyring] http://deb.debian.org/debian trixie main" \
-	>etc/sources.list
-cat >apt.conf <<END
-Dir::State "$work/state";
-Dir::State::status "$work/state/status";
-Dir::Cache "$work/cache";
-Dir::Etc "$work/etc";
-Dir::Etc::sourcelist "$work/etc/sources.list";
-APT::Architecture "amd64";
-APT::Install-Recommends "0";
-APT::Sandbox::User "root";
-Debug::NoLocking "1";
-END
-export APT_CONFIG=$work/apt.conf
-apt-get -qq update
-apt-get -qq -y --download-only install "gnuplot-nox=$gnuplot" \
-	"libcairo2=$cairo" >/dev/null
-for package in cache/archives/*.deb; do
-	dpkg-deb -x "$package" root
-done
-library_path=$(find "$work/root/usr/lib" -name '*.so*' -printf '%h\n' | sort -u |
-	paste -sd:)
+unpack trixie "gnuplot-nox=$gnuplot" "libcairo2=$cairo"
+library_path=$(libraries)
 draw() { # draw FILE
 	SOURCE_DATE_EPOCH=946684800 FONTCONFIG_PATH=$work/root/etc/fonts \
 		"$work/root/usr/lib64/ld-linux-x86-64.so.2" \

@@ -13,38 +13,16 @@
 #     1000 regions under if (0): 1000 calls of futex
 #     2000 regions within another: 2 for each
 #
-# Needs gcc; downloads 3 MB of packages of Debian 12 into a temporary folder, and
+# Needs gcc; downloads 10 MB of packages of Debian 12 into a temporary folder, and
 # runs with them.
 set -euo pipefail
 gomp=12.2.0-14+deb12u1 strace=6.1-0.1
 command -v gcc >/dev/null || exit 77
+. "$(dirname "$0")/debian"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-mkdir -p state/lists/partial cache/archives/partial etc/{apt.conf,preferences}.d root
-: >state/status
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -e "$keyring" ] || exit 77
-echo "deb [signed-by=$keyring] http://deb.debian.org/debian bookworm main" \
-	>etc/sources.list
-cat >apt.conf <<END
-Dir::State "$work/state";
-Dir::State::status "$work/state/status";
-Dir::Cache "$work/cache";
-Dir::Etc "$work/etc";
-Dir::Etc::sourcelist "$work/etc/sources.list";
-APT::Architecture "amd64";
-APT::Sandbox::User "root";
-Debug::NoLocking "1";
-END
-export APT_CONFIG=$work/apt.conf
-apt-get -qq update
-(cd cache/archives && apt-get -qq download "libgomp1=$gomp" "strace=$strace" \
-	libunwind8 liblzma5 >/dev/null)
-for package in cache/archives/*.deb; do
-	dpkg-deb -x "$package" root
-done
-libraries=$(find "$work/root" -name '*.so*' -printf '%h\n' | sort -u | paste -sd:)
+unpack bookworm "libgomp1=$gomp" "strace=$strace"
 cat >one.c <<'END'
 #include <stdio.h>
 int main(void)
@@ -79,7 +57,7 @@ gcc -O2 -o serial one.c
 gcc -O2 -fopenmp -o one one.c
 gcc -O2 -fopenmp -o within within.c
 calls() { # calls PROGRAM: how often it calls futex
-	LD_LIBRARY_PATH=$libraries OMP_NUM_THREADS=2 "$work/root/usr/bin/strace" -f \
+	LD_LIBRARY_PATH=$(libraries) OMP_NUM_THREADS=2 "$work/root/usr/bin/strace" -f \
 		-o trace -e trace=futex "./$1" >/dev/null 2>&1
 	grep -c 'futex(' trace || true
 }

@@ -25,8 +25,6 @@ end
 fp8_step = function(size, scaling)
 	return fp8_training{size=size, scaling=scaling, gradient="e5m2"}
 end
-fp8_fastest = function(size) return min(fp8_training{size=size,
-	scaling="tensor-delayed"}, "of_bf16") end
 fp8_matmuls = function(scaling)
 	return fp8_training_gemm{size="2.7B", scaling=scaling, gradient="e5m2"}
 end

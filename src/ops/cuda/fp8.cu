@@ -59,7 +59,7 @@ __device__ inline void load_strips(Strip<bf16, THREADS> (&x)[N],
 {
 	constexpr int STEP = THREADS / 32;
 	const size_t F = c.columns / N;
-	const int rows = at.j < F ? from(c.rows, at.i) : 0;
+	const int rows = at.j < F ? remaining(c.rows, at.i) : 0;
 	const bf16 *in = (const bf16 *)c.x.at + at.i * F + at.j,
 		*ab = (const bf16 *)c.ab.at + 2 * at.i * F + at.j;
 	#pragma unroll

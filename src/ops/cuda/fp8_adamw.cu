@@ -15,7 +15,7 @@ __global__ __launch_bounds__(THREADS) void fp8_adamw(
 	const TilePlace at = place();
 	if (skip && *skip)
 		return;
-	const int rows = at.j < c.columns ? from(c.rows, at.i) : 0;
+	const int rows = at.j < c.columns ? remaining(c.rows, at.i) : 0;
 	#pragma unroll
 	for (int k = 0; k < x.EACH; k++) {
 		float weight[UNIT];

@@ -37,7 +37,7 @@ __device__ inline TilePlace place()
 }
 
 /* how many of n rows or columns there are from i on, if less than a tile has */
-__device__ inline int from(size_t n, size_t i)
+__device__ inline int remaining(size_t n, size_t i)
 {
 	return i < n ? (int)min(n - i, (size_t)FP8_TILE) : 0;
 }
@@ -177,7 +177,8 @@ __device__ inline void write_straight(const Fp8Cast &c,
 	const uint32_t (&codes)[EACH], TilePlace at)
 {
 	constexpr int STEP = THREADS / 32;
-	const int left = from(c.columns, at.j), rows = left ? from(c.rows, at.i) : 0;
+	const int left = remaining(c.columns, at.j),
+		rows = left ? remaining(c.rows, at.i) : 0;
 	uint8_t *to = (uint8_t *)c.straight.codes.at + at.i * c.columns + at.j;
 	#pragma unroll
 	for (int k = 0; k < EACH; k++, to += STEP * c.columns)
@@ -215,7 +216,8 @@ __device__ inline void write_turned(const Fp8Cast &c,
 	__syncthreads();
 	const size_t i = at.i - warp + lane * UNIT,
 		j = at.j - lane * UNIT + warp * UNIT;
-	const int left = from(c.rows, i), rows = left ? from(c.columns, j) : 0;
+	const int left = remaining(c.rows, i),
+		rows = left ? remaining(c.columns, j) : 0;
 	uint8_t *to = (uint8_t *)c.turned.codes.at + j * c.rows + i;
 	#pragma unroll
 	for (int q = 0; q < FP8_TILE; q += STEP * UNIT, to += STEP * UNIT * c.rows) {
