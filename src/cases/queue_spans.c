@@ -22,11 +22,15 @@ static void name_span(const DdpCase *c, const Interval *i, TraceSpan *s)
 		snprintf(s->name, sizeof s->name, "block %d", i->number - 1);
 }
 
-// take a watched step and read its spans
-int queue_spans(DdpCase *c, bool waits, TraceSpan *spans)
+// time watched steps and read the spans of the last
+int queue_spans(Row *row, DdpCase *c, bool waits, TraceSpan *spans)
 {
 	int n = 0;
-	ddp_case_steps(c, WATCH_COMM | WATCH_UNITS, 2, 1);
+	long warmup = c->config.warmup, steps = c->config.steps;
+	Stats bare = ddp_case_steps(c, 0, warmup, steps).step, stamped =
+		ddp_case_steps(c, WATCH_COMM | WATCH_UNITS, warmup, steps).step;
+	row_set(row, "step_ms", "%.4f", bare.median);
+	row_set(row, "recorded_ms", "%.4f", stamped.median);
 	for (int i = 0; i < c->nintervals; i++) {
 		const Interval *v = &c->intervals[i];
 		if (v->class == NULL || (!waits && strcmp(v->class, "wait") == 0))

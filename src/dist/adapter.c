@@ -17,6 +17,7 @@
 typedef struct CallerReducer {
 	Reducer *reducer;
 	GradientPart *parts;
+	size_t *counts;                  /* elements of the caller's array i */
 	bool *given;                     /* was array i given in this step? */
 	int n;
 	bool done;                       /* sums are there */
@@ -25,6 +26,7 @@ typedef struct CallerReducer {
 
 /* where arrays lie, and what carries them */
 enum { HOST, GPU, PLACES };
+enum { ALIGNED = 16 / sizeof(float) };       /* elements */
 
 static struct {
 	Meeting at;
@@ -118,6 +120,7 @@ static void close_place(int place)
 			continue;
 		reducer_free(&s->reducer);
 		free(s->parts);
+		free(s->counts);
 		free(s->given);
 	}
 	drop_requests(place);
@@ -144,10 +147,13 @@ int32_t dist_close(void)
 }
 
 // copy to and from the caller's arrays
-static bool as_it_lies(int32_t type)
+/* is an array copied by the device? A few numbers of the host are not worth its
+ * threads */
+static bool as_it_lies(size_t n, int32_t type)
 {
+	enum { FEW = 1 << 14 };
 	return job.place == GPU
-		|| (type == DIST_FP32 && sizeof(real) == sizeof(float));
+		|| (n > FEW && type == DIST_FP32 && sizeof(real) == sizeof(float));
 }
 
 static Array of_caller(const void *x, int32_t type)
@@ -168,7 +174,7 @@ static void take_in(Array to, const void *x, size_t n, int32_t type)
 {
 	if (n == 0)
 		return;
-	if (as_it_lies(type))
+	if (as_it_lies(n, type))
 		ops_for(job.device)->cast(job.device, to, of_caller(x, type), n);
 	else
 		for (size_t i = 0; i < n; i++)
@@ -189,7 +195,7 @@ static void give_out(void *x, Array from, size_t n, int32_t type, int divisor)
 {
 	if (n == 0)
 		return;
-	if (as_it_lies(type))
+	if (as_it_lies(n, type))
 		elementary(job.device, &(Elementary){ .op = E_DIVIDE, .n = n,
 			.y = of_caller(x, type), .out = index_every(1),
 			.in = { element(from), number(divisor) } });
@@ -201,7 +207,7 @@ static void give_out(void *x, Array from, size_t n, int32_t type, int divisor)
 /* queues the same for bits that were gathered */
 static void copy_bits(Array to, const void *x, size_t n, int32_t type)
 {
-	if (n > 0 && as_it_lies(type))
+	if (n > 0 && as_it_lies(n, type))
 		device_copy(job.device, COMPUTE, to.at, x, n * type_size(to.type));
 	else
 		take_in(to, x, n, type == DIST_FP32 ? type : DIST_BF16);
@@ -251,13 +257,17 @@ int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 		return DIST_BAD_COUNT;
 	// make the reducer, and keep it
 	GradientPart *parts = need(calloc(n, sizeof *parts));
-	for (int i = 0; i < n; i++)
-		parts[i] = (GradientPart){
-			i ? parts[i - 1].offset + parts[i - 1].count : 0, counts[i], 1 };
+	size_t *own = need(calloc(n, sizeof *own));
+	extent = 0;
+	for (int i = 0; i < n; extent += parts[i++].count) {
+		own[i] = (size_t)counts[i];
+		parts[i] = (GradientPart){ extent, (own[i] + ALIGNED - 1) / ALIGNED
+			* ALIGNED, 1 };
+	}
 	job.sums = grow(job.sums, job.n, sizeof *job.sums);
 	job.sums[job.n] = (CallerReducer){ reducer_new(job.device, job.comm,
 		&(DdpSettings){ (DdpKind)kind, bucket_mb, FP32, false }, parts, n, extent,
-		FP32), parts,
+		FP32), parts, own,
 		need(calloc(n, sizeof(bool))), n, false, job.place };
 	*reducer = job.n++;
 	return DIST_OK;
@@ -285,7 +295,7 @@ static int32_t argument_error(int32_t reducer, int32_t index, const void *x,
 		return DIST_ELSEWHERE;
 	if (index < 0 || index >= s->n)
 		return DIST_BAD_INDEX;
-	if (count < 0 || (size_t)count != s->parts[index].count)
+	if (count < 0 || (size_t)count != s->counts[index])
 		return DIST_BAD_COUNT;
 	if (type < DIST_FP32 || type > (s->place == GPU ? DIST_BF16 : DIST_FP16))
 		return DIST_BAD_TYPE;
@@ -458,7 +468,7 @@ int32_t dist_take(int32_t request, void *x, int64_t count)
 	Array part = array_part(job.device, r->x, begin);
 	if (!r->gathers)
 		give_out(x, part, end - begin, DIST_FP32, comm_ranks(job.comm));
-	else if (as_it_lies(r->type) && count > 0)
+	else if (as_it_lies((size_t)count, r->type) && count > 0)
 		device_copy(job.device, COMPUTE, x, part.at,
 			(size_t)count * type_size(part.type));
 	else

@@ -53,7 +53,7 @@ static void place_weights(Zero *z)
 			"gathered weights") : z->groups[k - slots].weights.at;
 		g->weights = (Array){ at, read_type(z, k) };
 		if (k < slots && z->settings.stage == 3)
-			z->slots[k] = (WeightSlot){ .at = at, .holds = -1 };
+			z->slots[k] = (WeightSlot){ .at = at };
 	}
 }
 
@@ -313,9 +313,9 @@ Zero *zero_new(Model *m, Comm *c, const ZeroSettings *settings,
 		die("%d ranks on %s cannot exchange gradients", comm_ranks(c),
 			comm_transport(c));
 	*z = (Zero){ .m = m, .device = m->device, .ops = m->ops, .comm = c,
-		.settings = *settings, .rank = comm_rank(c), .current = -1,
-		.pending = -1,
-		.sync = true };
+		.settings = *settings, .rank = comm_rank(c), .pending = -1,
+		.sync = true, .prefetcher = prefetcher_new(settings->prefetch,
+			zero_gather_into_slot, z) };
 	// cut the model into groups
 	z->map = shard_map_new(&m->shape, comm_ranks(c), most < m->extent
 		? (size_t)most : m->extent);
@@ -365,7 +365,7 @@ void zero_free(Zero **zero)
 		device_free(d, all[i]);
 	shard_map_free(&z->map);
 	free(z->groups);
-	free(z->order);
+	prefetcher_free(&z->prefetcher);
 	free(z->spans);
 	free(z);
 	*zero = NULL;

@@ -2,6 +2,7 @@
 #ifndef DIST_ZERO_STATE_H
 #define DIST_ZERO_STATE_H
 
+#include "base/prefetch.h"
 #include "dist/comm.h"
 #include "model/shard_map.h"
 #include "train/optimizer.h"
@@ -54,7 +55,6 @@ typedef struct ZeroGroup {
 /* memory for the weights of the groups k, k + slots, ... */
 typedef struct WeightSlot {
 	void *at;
-	int holds;                       /* a group; -1: none */
 	Event ready;
 } WeightSlot;
 
@@ -72,10 +72,8 @@ typedef struct Zero {
 	Gradients parts;                 /* of exchanges: shards of all ranks */
 	size_t summed;                   /* elements of sums, without gains */
 	Array whole;                     /* all gradients, while they accumulate */
-	/* stage 3: order[0..norder) are the groups as a pass visits them, as far
-	 * as is known; order[at - 1] is current */
 	WeightSlot slots[MOST_PREFETCH + 1];
-	int *order, norder, at, current;
+	Prefetcher prefetcher;           /* stage 3: of groups */
 	Event freed[GRADIENT_SLOTS];     /* slots of gradients, if sums_apart */
 	Event last;                      /* of all collectives */
 	bool sync, compared;

@@ -76,16 +76,14 @@ static void gather_groups(Zero *z, int first, int n)
 // gather a group into its slot
 static WeightSlot *slot_of(Zero *z, int k)
 {
-	return &z->slots[k % (z->settings.prefetch + 1)];
+	return &z->slots[prefetcher_slot(&z->prefetcher, k)];
 }
 
-/* gathers the weights of group k into its slot, unless they are there */
-static void gather_into_slot(Zero *z, int k)
+void zero_gather_into_slot(void *self, int k)
 {
+	Zero *z = self;
 	ZeroGroup *g = &z->groups[k];
 	WeightSlot *s = slot_of(z, k);
-	if (s->holds == k)
-		return;
 	if (z->settings.poison) {
 		device_wait(z->device, COMPUTE, s->ready);
 		fill_with_nan(z, g->weights, g->n);
@@ -94,67 +92,20 @@ static void gather_into_slot(Zero *z, int k)
 	device_copy(z->device, COMM, own_part(z, g, g->weights).at, g->low.at,
 		g->shard * z->device->backend->width(g->low.type));
 	s->ready = z->last = comm_all_gather(z->comm, g->weights, g->n, "weights", k);
-	s->holds = k;
-}
-
-// gather weights into slots, ahead of use
-static bool slot_needed_earlier(Zero *z, int i)
-{
-	int k = z->order[i];
-	for (int j = z->at; j < i; j++)
-		if (slot_of(z, z->order[j]) == slot_of(z, k) && z->order[j] != k)
-			return true;
-	return z->current >= 0 && z->current != k
-		&& slot_of(z, z->current) == slot_of(z, k);
-}
-
-static void gather_ahead(Zero *z, int most)
-{
-	for (int i = z->at; i < z->norder && i < z->at + most; i++) {
-		if (slot_needed_earlier(z, i))
-			break;
-		gather_into_slot(z, z->order[i]);
-	}
-}
-
-static void begin_pass(Zero *z)
-{
-	z->at = 0;
-	z->current = -1;
 }
 
 // enter a group
 static void enter_group(Zero *z, int k)
 {
-	if (k != z->current) {
-		// note a group that the order did not expect
-		if (z->at == z->norder || z->order[z->at] != k) {
-			z->order = grow(z->order, z->at, sizeof *z->order);
-			z->order[z->at] = k;
-			z->norder = z->at + 1;
-		}
-		z->at++;
-		z->current = k;
-	}
-	gather_into_slot(z, k);
-	gather_ahead(z, z->settings.prefetch);
+	prefetcher_visit(&z->prefetcher, k);
 	device_wait(z->device, COMPUTE, slot_of(z, k)->ready);
 }
 
 // gather anew after an update
-/* after the weights have changed: no slot holds valid weights */
-static void invalidate_slots(Zero *z)
-{
-	for (int i = 0; i <= z->settings.prefetch; i++)
-		z->slots[i].holds = -1;
-	begin_pass(z);
-	gather_ahead(z, z->settings.prefetch + 1);
-}
-
 void zero_gather(Zero *z)
 {
 	if (z->settings.stage == 3)
-		invalidate_slots(z);
+		prefetcher_renew(&z->prefetcher);
 	else
 		gather_groups(z, 0, z->map.ngroups);
 }
@@ -231,7 +182,7 @@ static void before_unit(void *self, int unit, bool backward)
 	const ShardGroup *about = &z->map.groups[k];
 	if (z->settings.stage == 3) {
 		if (unit == 0 && !backward)
-			begin_pass(z);
+			prefetcher_begin_pass(&z->prefetcher);
 		if (unit > 0 || !backward || z->settings.prefetch > 0)
 			enter_group(z, k);
 	} else {

@@ -5,6 +5,8 @@
 #include "dist/zero_state.h"
 
 Hooks zero_hooks(Zero *z);
+/* self: a Zero; gathers the weights of group k into its slot */
+void  zero_gather_into_slot(void *self, int k);
 /* gathers all weights anew, after this rank's masters and, in stages 1 and 2, its
  * part of the weights have changed */
 void  zero_gather(Zero *z);

@@ -6,6 +6,7 @@
 
 #include "base/buckets.h"
 #include "base/error.h"
+#include "base/prefetch.h"
 
 // find the bubble of a pipeline
 double cost_pipeline(double t, long stages, long microbatches, long interleave)
@@ -53,10 +54,7 @@ typedef struct StepBuilder {
 	int bucket_after;
 	int *gathered;                   /* the gather of each unit */
 	int freed[2];                    /* the scatter that frees a gradient slot */
-	/* of slots of weights: the unit that a slot holds, and the gather that
-	 * fills it */
-	int *holds, *ready;
-	int at, current;                 /* place in the order of units; the unit */
+	Prefetcher prefetcher;           /* of FSDP's units */
 } StepBuilder;
 
 // count the elements of a unit
@@ -170,13 +168,7 @@ static void broadcast_all(StepBuilder *b)
 	queue_compute(b, 0);
 }
 
-// gather weights ahead
-/* unit number i in the order of both passes, 0 ... units - 1 ... 0 */
-static int unit_in_order(const StepBuilder *b, int i)
-{
-	return i < b->units ? i : 2 * (b->units - 1) - i;
-}
-
+// gather a unit
 /* queues the gather of a unit. FSDP first copies the rank's own part to the
  * slot */
 static void gather(StepBuilder *b, int unit)
@@ -192,43 +184,15 @@ static void gather(StepBuilder *b, int unit)
 		: r->gather));
 }
 
-// gather units into slots
-static void gather_into_slot(StepBuilder *b, int unit)
+static void gather_into_slot(void *self, int unit)
 {
-	int slot = unit % (b->r->prefetch + 1);
-	if (b->holds[slot] == unit)
-		return;
-	gather(b, unit);
-	b->ready[slot] = b->gathered[unit];
-	b->holds[slot] = unit;
+	gather(self, unit);
 }
 
-static void gather_ahead(StepBuilder *b, int most)
-{
-	int last = 2 * b->units - 1;
-	for (int i = b->at; i < last && i < b->at + most; i++)
-		gather_into_slot(b, unit_in_order(b, i));
-}
-
-// fetch the weights of a unit and of the next ones
 static void enter_fsdp_unit(StepBuilder *b, int unit)
 {
-	if (unit != b->current) {
-		b->at++;
-		b->current = unit;
-	}
-	gather_into_slot(b, unit);
-	gather_ahead(b, (int)b->r->prefetch);
-	wait_for(b, b->ready[unit % (b->r->prefetch + 1)]);
-}
-
-static void invalidate_slots(StepBuilder *b)
-{
-	for (int i = 0; i <= b->r->prefetch; i++)
-		b->holds[i] = -1;
-	b->at = 0;
-	b->current = -1;
-	gather_ahead(b, (int)b->r->prefetch + 1);
+	prefetcher_visit(&b->prefetcher, unit);
+	wait_for(b, b->gathered[unit]);
 }
 
 // sum gradients of a unit to their owners
@@ -246,10 +210,8 @@ static void scatter_unit(StepBuilder *b, int unit)
 static void forward_unit(StepBuilder *b, int unit)
 {
 	CostStrategy s = b->r->strategy;
-	if (s == COST_FSDP && unit == 0) {
-		b->at = 0;
-		b->current = -1;
-	}
+	if (s == COST_FSDP && unit == 0)
+		prefetcher_begin_pass(&b->prefetcher);
 	if (s == COST_FSDP)
 		enter_fsdp_unit(b, unit);
 	else if (s == COST_ZERO1 || s == COST_ZERO2)
@@ -345,22 +307,22 @@ static void queue_step(StepBuilder *b, double bubble_ms)
 	for (int u = 0; u < b->units && (s == COST_ZERO1 || s == COST_ZERO2); u++)
 		gather(b, u);
 	if (s == COST_FSDP)
-		invalidate_slots(b);
+		prefetcher_renew(&b->prefetcher);
 }
 
 static StepBuilder builder_new(const CostMachine *m, const CostRun *r)
 {
-	int units = cost_blocks(r) + 2, slots = (int)r->prefetch + 1;
+	int units = cost_blocks(r) + 2;
 	StepBuilder b = { .m = m, .r = r, .group = cost_data_group(m, r),
 		.units = units, .computed = -1, .sent = -1, .wait = -1, .tensor = -1,
-		.bucket_after = -1, .freed = { -1, -1 }, .current = -1 };
+		.bucket_after = -1, .freed = { -1, -1 },
+		.prefetcher = prefetcher_new((int)r->prefetch, gather_into_slot, NULL) };
 	b.gathered = need(malloc(units * sizeof *b.gathered));
-	b.holds = need(malloc(2 * slots * sizeof *b.holds));
-	b.ready = b.holds + slots;
 	for (int u = 0; u < units; u++)
 		b.gathered[u] = -1;
-	for (int i = 0; i < slots; i++)
-		b.holds[i] = b.ready[i] = -1;
+	for (int i = 0; i < 2 * units - 1; i++)          /* up, and down again */
+		prefetcher_expect(&b.prefetcher, i, i < units ? i
+			: 2 * (units - 1) - i);
 	return b;
 }
 
@@ -370,13 +332,14 @@ static QueueSchedule queue_steps(const CostMachine *m, const CostRun *r,
 	int steps, int *ends, double *bubble_ms)
 {
 	StepBuilder b = builder_new(m, r);
+	b.prefetcher.self = &b;
 	*bubble_ms = bubble_time(&b);
 	for (int i = 0; i < steps; i++) {
 		queue_step(&b, *bubble_ms);
 		ends[i] = b.computed;
 	}
 	free(b.gathered);
-	free(b.holds);
+	prefetcher_free(&b.prefetcher);
 	return b.s;
 }
 

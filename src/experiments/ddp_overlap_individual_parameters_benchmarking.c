@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cases/queue_spans.h"
-#include "profile/profile.h"
 
 #include "cases/ddp_plan.h"
 
@@ -31,64 +30,12 @@ static void plan_timeline(Plan *plan)
 	ddp_given_settle(&given);
 	if (trace)
 		file_try(trace, trace_recognised, harness_forced());
-	int size = given.size >= 0 ? given.size : gpu ? SIZE_SMALL : SIZE_LARGE,
+	int size = given.size >= 0 ? given.size : gpu ? SIZE_XL : SIZE_LARGE,
 		precision = given.precision >= 0 ? given.precision
 			: gpu ? POLICY_BF16 : POLICY_FP32;
 	for (int k = 0; k < 2; k++)
 		ddp_plan(plan, &given, (DdpConfig){ { size, .precision = precision },
 			.kind = kinds[k], .wire = ddp_wire(&given) });
-}
-
-// make spans from a profile
-static Profile *profile_step(DdpCase *c)
-{
-	Device *d = c->device;
-	char *two = device_alloc(d, 128, MEM_TEMPORARY, "marker");
-	comm_barrier(c->comm);
-	Profile *p = profile_start(d, true);
-	RANGE(d, "marker")
-		device_copy(d, COMM, two, two + 64, 64);
-	comm_barrier(c->comm);
-	timed_step(c->m, &c->adamw, &c->batch, MODE_TRAIN);
-	profile_stop(p);
-	device_free(d, two);
-	return p;
-}
-
-// find the communication queue in a profile
-static unsigned marked_stream(const Profile *p)
-{
-	for (size_t i = 0; i < p->nactivities; i++)
-		if (profile_within(p, p->activities[i].range, "marker") >= 0)
-			return p->activities[i].stream;
-	die("the profile does not show the communication queue");
-}
-
-// make a span of each activity
-static int spans_of_profile(DdpCase *c, const Profile *p, TraceSpan *spans)
-{
-	static const char *const phases[] = { "forward", "backward", "optimizer" };
-	unsigned comm = marked_stream(p);
-	double zero = 0;
-	int n = 0;
-	for (size_t i = 0; i < p->nactivities; i++) {
-		const Activity *w = &p->activities[i];
-		if (profile_within(p, w->range, "step") < 0)
-			continue;
-		if (n == NSTAMPS)
-			die("the step has more activities than a timeline holds");
-		zero = n ? zero : -comm_max(c->comm, -w->start_us);
-		TraceSpan s = { .track = w->stream == comm ? COMM : COMPUTE,
-			.start_us = w->start_us - zero, .end_us = w->end_us - zero };
-		const char *class = w->stream == comm ? "all-reduce" : "rest";
-		for (int k = 0; k < 3 && s.track == COMPUTE; k++)
-			if (profile_within(p, w->range, phases[k]) >= 0)
-				class = phases[k];
-		snprintf(s.class, sizeof s.class, "%s", class);
-		snprintf(s.name, sizeof s.name, "%s", w->name);
-		spans[n++] = s;
-	}
-	return n;
 }
 
 // record a timeline of a step
@@ -97,11 +44,7 @@ static void run_timeline(Row *row, const void *config)
 	DdpCase *c = ddp_case(row, config);
 	TraceSpan *spans = need(calloc(NSTAMPS, sizeof *spans));
 	ddp_case_begin(c, true, c->config.kind, 0);
-	ddp_case_steps(c, 0, c->config.warmup, 1);
-	Profile *p = profile_step(c);
-	int n = p->sees_activities ? spans_of_profile(c, p, spans)
-		: queue_spans(c, false, spans);
-	profile_free(&p);
+	int n = queue_spans(row, c, false, spans);
 	queue_spans_record(row, c->comm, spans, n, c->config.kind == DDP_OVERLAP
 		? trace : NULL);
 	free(spans);

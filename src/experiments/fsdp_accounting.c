@@ -71,7 +71,7 @@ static void run_timeline(Row *row, const void *config)
 	ShardingCase *c = sharding_case(row, config);
 	TraceSpan *spans = need(calloc(NSTAMPS, sizeof *spans));
 	sharding_case_begin(c);
-	int n = queue_spans(c->run, true, spans);
+	int n = queue_spans(row, c->run, true, spans);
 	queue_spans_record(row, c->run->comm, spans, n, trace);
 	free(spans);
 	sharding_case_close(&c);

@@ -100,12 +100,13 @@ static void settle_options(void)
 	if (given.batch % given.ranks != 0)
 		usage_error("--batch %ld: expected a multiple of --ranks, %ld",
 			given.batch, given.ranks);
-	if (given.precision == POLICY_FP16 || given.precision == POLICY_TF32
-		|| given.precision == POLICY_FP8)
-		usage_error("--precision %s: expected fp32, bf16, bf16-stream or "
-			"bf16-state", policies[given.precision].name);
+	if (given.precision == POLICY_FP16 || given.precision == POLICY_TF32)
+		usage_error("--precision %s: expected fp32, bf16, bf16-stream, "
+			"bf16-state or fp8", policies[given.precision].name);
 	if (how.strategy >= 0 && how.strategy < ZERO2)
 		usage_error("--strategy: expected zero2 or fsdp");
+	if (given.precision == POLICY_FP8 && how.strategy < 0)
+		how.strategy = ZERO2;            /* FSDP gathers no codes */
 	if (how.sums == SUMS_BY_OPTIMIZER && given.ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 	// look at the file of algorithms before long work
@@ -132,6 +133,8 @@ static const Key probe_keys[] = { LARGE_KEYS, KEY(ProbeConfig, deterministic),
 static void plan_probes(Plan *plan)
 {
 	settle_options();
+	if (given.precision == POLICY_FP8)
+		usage_error("--precision fp8: a probe multiplies in bf16 or fp32");
 	ProbeConfig c = { given, true, false, FIRST_FOUND };
 	if (given.precision < 0)
 		c.of.precision = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;

@@ -93,6 +93,21 @@ static void export(const Profile *p)
 	file_end(f, folded);
 }
 
+// profile the last of a few steps
+static Profile *profile_last(Training *t, bool activities, StepTime *last)
+{
+	Device *d = t->m->device;
+	Profile *p = NULL;
+	for (long i = 0; i <= warmup; i++) {
+		profile_free(&p);
+		device_log_memory(d, activities && i == warmup && (trace || snapshot));
+		p = profile_start(d, activities);
+		*last = timed_step(t->m, &t->adamw, &t->batch, MODE_TRAIN);
+		profile_stop(p);
+	}
+	return p;
+}
+
 static Profiled profile_step(const ModelConfig *c)
 {
 	Training t = training_of(c, batch, true);
@@ -101,19 +116,8 @@ static Profiled profile_step(const ModelConfig *c)
 	// take the step as it is, with events, and recorded
 	for (long i = 0; i <= warmup; i++)
 		p.unprofiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-	for (long i = 0; i <= warmup; i++) {
-		profile_free(&p.events);
-		p.events = profile_start(d, false);
-		timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-		profile_stop(p.events);
-	}
-	for (long i = 0; i <= warmup; i++) {
-		profile_free(&p.activities);
-		device_log_memory(d, i == warmup && (trace || snapshot));
-		p.activities = profile_start(d, true);
-		p.profiled = timed_step(t.m, &t.adamw, &t.batch, MODE_TRAIN);
-		profile_stop(p.activities);
-	}
+	p.events = profile_last(&t, false, &(StepTime){ 0 });
+	p.activities = profile_last(&t, true, &p.profiled);
 	if (p.events->lost || p.activities->lost || d->unlogged)
 		die("the step has more events than a profile holds");
 	export(p.activities);

@@ -74,7 +74,9 @@ def whole(module):
 # time steps of one rank
 def stepper(module, args, batch, container="none"):
 	"""a function that trains for one step and returns the loss"""
-	settings = dict(lr=1e-3, weight_decay=0.01, fused=args.impl == "best")
+	settings = dict(lr=1e-4, weight_decay=0.01)
+	if args.impl == "best":
+		settings["fused"] = True
 	optimizer = sharded_adamw(module.parameters(), settings) \
 		if container == "zero1" else torch.optim.AdamW(module.parameters(),
 			**settings)

@@ -4,7 +4,7 @@
 set -euo pipefail
 rm -rf "$1"
 mkdir -p "$1"
-if [ ! -s "$2" ]; then
+if ! grep -q . "$2"; then
 	echo '  site  no PyTorch and setuptools for python3, so no package for it'
 elif echo "  site  $1: the package for PyTorch $(cat "$2")" &&
 	! python3 -m pip install --no-build-isolation --no-deps --quiet \

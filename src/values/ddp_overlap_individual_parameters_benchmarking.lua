@@ -24,3 +24,7 @@ over_first = function(kind)
 	return min(ddp_spans{kind=kind, queue="communication"}.start_us)
 end
 over_size = each(ddp_spans)[1].size
+over_stamps = function(kind)
+	local row = each(ddp_spans{kind=kind})[1]
+	return row.recorded_ms/row.step_ms - 1
+end

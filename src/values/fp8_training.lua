@@ -31,6 +31,18 @@ end
 fp8_cast_us = by(fp8_training_gemm{size="2.7B", layer="gate_up", pass="forward",
 	gradient="e5m2"}, "scaling", "cast_us")
 fp8_slower = fp8_cast_us("row")/fp8_cast_us("block")
+-- casts by blocks, over what the matmuls gain; SwiGLU's casts add none
+fp8_cast_part = function(size)
+	local rows = fp8_training_gemm{size=size, scaling="block", gradient="e5m2"}
+	return sum(rows("pass == 'forward' and layer ~= 'w2' or pass == 'input' \z
+		and layer ~= 'gate_up'"), "cast_us")/sum(rows, "bf16_us - fp8_us")
+end
+fp8_cast_rate = max(fp8_training_gemm, "cast_GBps")/fp8_peaks("copy")
+fp8_more = (function()
+	local row, m = fp8_step("2.7B", "tensor-delayed"), shapes["2.7B"]
+	return {measured=row.peak_MiB - row.bf16_MiB, derived=m.L*(2*(4*m.C^2
+		+ 3*m.C*m.F) + 2048*(3*m.C + m.F))/2^20}
+end)()
 -- steps beside PyTorch's, over ours in FP8
 fp8_peer = by(fp8_training_peers, "size, impl, precision", "step_ms")
 fp8_over = function(size, impl, precision)
@@ -52,6 +64,13 @@ end
 fp8_off = function(size, ...)
 	return fp8_mean(size, ...) - fp8_mean(size, "bf16", "none", "none")
 end
+-- by blocks, with gradients in E4M3 beside E5M2
+fp8_e4m3_alike = all(fp8_training{gradient="e4m3"}, "near(of_bf16, \z
+	step(size, 'block').of_bf16, 0.02)", {step=fp8_step})
+	and all(fp8_training_learning{gradient="e4m3"}, "abs(mean(size, 'fp8', \z
+	'block', 'e4m3') - mean(size, 'fp8', 'block', 'e5m2')) \z
+	< spread(size, 'bf16', 'none', 'none')", {mean=fp8_mean,
+	spread=fp8_spread})
 fp8_learns = all(fp8_training_learning, "abs(off(size, precision, scaling, \z
 	gradient)) < spread(size, 'bf16', 'none', 'none')", {off=fp8_off,
 	spread=fp8_spread})

@@ -19,5 +19,9 @@ fsdp_waits = function(prefetch)
 		late=count(waits, "it > limit", {limit=sum(units)/#units/20})}
 end
 fsdp_longer = fsdp_row("xl", "fsdp", 0).fwd_ms/fsdp_row("xl", "ddp").fwd_ms - 1
+fsdp_rate = h200.distributed_communication_single_node_collectives{ranks=2,
+	collective="all-gather", device="cuda", transport="nccl",
+	bytes=1e9}.busbw_GBps
+fsdp_gathers = params("xl")*1e-6/fsdp_rate/fsdp_row("xl", "ddp").fwd_ms
 fsdp_forward = function(size) return fsdp_row(size, "fsdp", 1).fwd_ms
 	/fsdp_row(size, "ddp").fwd_ms end

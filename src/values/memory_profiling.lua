@@ -45,8 +45,8 @@ mem_saving = function(context, path, mode) return 1 - mem_peak(context, "bf16",
 mem_torch = by(on("h100").pytorch_peers{impl="pytorch-eager", size="2.7B"},
 	"precision", "peak_MiB")
 mem_torch_saving = 1 - mem_torch("bf16")/mem_torch("fp32")
-mem_halved = mem_at("bf16", "eager", "backward").activation_MiB
-	/mem_at("fp32", "eager", "backward").activation_MiB
+mem_halved = mem_at("bf16", "fused", "backward").activation_MiB
+	/mem_at("fp32", "fused", "backward").activation_MiB
 mem_estimate = on("h100").memory_profiling_estimate{status="ok"}
 mem_off = function(column)
 	return max(mem_estimate, "abs(it[derived]/it[c] - 1)", {c=column .. "_MiB",

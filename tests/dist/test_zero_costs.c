@@ -187,8 +187,8 @@ static void watch_before_unit(void *self, int unit, bool backward)
 		w->weights += unit == 0
 			&& !device_reached(z->device, z->groups[z->map.ngroups - 1].gathered);
 	else
-		w->ahead += z->slots[(unit + 1) % (z->settings.prefetch + 1)].holds
-			== unit + 1;
+		w->ahead += z->prefetcher.holds[prefetcher_slot(&z->prefetcher,
+			unit + 1)] == unit + 1;
 }
 
 static void watch_after_unit(void *self, int unit, bool backward)

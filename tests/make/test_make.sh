@@ -47,6 +47,12 @@ cat >src/experiments/three.c <<'END'
 #include <stdio.h>
 int main(void) { return puts(C_COMPILER) < 0; }
 END
+printf '#!/bin/sh\nexit 1\n' >'a bin/python3'
+chmod +x 'a bin/python3'
+check 'no PyTorch, no package' eval 'PATH="$work/a bin:$PATH" make \
+	build/torch.text && bash src/make/site.sh site build/torch.text |
+	grep -q "no PyTorch"'
+rm 'a bin/python3'
 uses() { # uses COMMAND: it compiled and linked, and is what three prints
 	[ "$(build/three)" = "$1" ] && grep -q ' -c ' calls && grep -q try.c calls &&
 		grep -q -- '-o build/three' calls && rm calls

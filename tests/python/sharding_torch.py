@@ -1,8 +1,9 @@
 """sharding_torch: PyTorch's modules with shards, against whole ones
 
-sharding_torch.py CASE RANKS
+sharding_torch.py CASE RANKS [DEVICE]
 """
 import copy
+import gc
 import os
 import socket
 import sys
@@ -15,12 +16,13 @@ from torch import nn
 from libsystems import fsdp
 from libsystems.fsdp import FSDP
 from libsystems.sharded_optimizer import ShardedOptimizer
+from places import place_of, where
 from raises import raises
 
 
 # train with a sharded optimizer
 def steps(model, whole, optimizer, reference):
-	generator = torch.Generator().manual_seed(3)
+	generator = torch.Generator(where()).manual_seed(3)
 	for step in range(12):
 		if step == 5:
 			model[2].requires_grad_(True), whole[2].requires_grad_(True)
@@ -76,7 +78,7 @@ class Toy(nn.Module):
 
 # train one model with shards and one whole
 def low(dtype):
-	return torch.autocast("cpu", enabled=dtype is not None, dtype=dtype)
+	return torch.autocast(where().type, enabled=dtype is not None, dtype=dtype)
 
 
 def trained(rank, ranks, dtype, prefetch):
@@ -86,7 +88,7 @@ def trained(rank, ranks, dtype, prefetch):
 	model = FSDP(Toy(), dtype, prefetch)
 	optimizers = [torch.optim.AdamW(m.parameters(), lr=0.01)
 		for m in (model, whole)]
-	generator = torch.Generator().manual_seed(9)
+	generator = torch.Generator(where()).manual_seed(9)
 	for _ in range(5):
 		x = torch.randint(11, (12, 5), generator=generator)
 		y = torch.randn(12, 5, generator=generator)
@@ -144,25 +146,36 @@ def case_memory(rank, ranks):
 			begin, end = 64 * rank // ranks, 64 * (rank + 1) // ranks
 			assert p.numel() == p.grad.numel() == end - begin
 
+# see that a forward pass leaves nothing
+def case_leaves_nothing(rank, ranks):
+	gc.disable()
+	model, seen = FSDP(nn.Sequential(nn.Linear(8, 8), nn.Tanh(),
+		nn.Linear(8, 8))), []
+	model.module[1].register_forward_hook(
+		lambda layer, inputs, output: seen.append(weakref.ref(output)))
+	model(torch.ones(3, 8))
+	assert seen[0]() is None
+
 # spawn the ranks of a case of sharding
 def case_refuses(rank, ranks):
 	raises(TypeError, "float64 is not supported",
 		lambda: FSDP(nn.Linear(2, 2).double()))
 
 
-def rank_main(rank, case, ranks):
+def rank_main(rank, case, ranks, device):
 	torch.set_num_threads(1)
+	torch.set_default_device(place_of(rank, device))
 	os.environ["RANK"] = str(rank)
 	globals()["case_" + case](rank, ranks)
 
 
 def main():
-	case, ranks = sys.argv[1:]
+	case, ranks, device = (sys.argv[1:] + ["cpu"])[:3]
 	with socket.socket() as s:
 		s.bind(("localhost", 0))
 		os.environ["DDP_PORT"] = str(s.getsockname()[1])
 	os.environ |= {"WORLD_SIZE": ranks, "MASTER_ADDR": "localhost"}
-	mp.spawn(rank_main, (case, int(ranks)), nprocs=int(ranks))
+	mp.spawn(rank_main, (case, int(ranks), device), nprocs=int(ranks))
 
 
 if __name__ == "__main__":

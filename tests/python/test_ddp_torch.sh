@@ -16,8 +16,11 @@ check 'passes that accumulate' ranks accumulates 2
 check 'mistakes are refused' ranks refuses 2
 check 'bf16 is rounded once' ranks rounds_once 2
 check 'a lost rank is named' loses_a_rank
-if on_gpu; then
+if has_gpus 1; then
 	check 'two ranks train on the GPU' ranks trains 2 cuda
 	check 'parameters without gradient on the GPU' ranks leaves_out 2 cuda
+fi
+if has_gpus 2; then
+	check 'the host waits for no GPU' ranks waits_for_no_gpu 2 cuda
 fi
 exit $failed

@@ -102,7 +102,7 @@ check 'a wheel is built' builds
 check 'it holds libraries, operators, headers and hints' holds
 check 'it is installed' installs
 check 'it checks itself' says 'check      float32 on cpu'
-if on_gpu; then
+if has_gpus 1; then
 	check 'on a GPU it ends without a fault, each time' ends
 fi
 check 'it names its version' says "libsystems $(version)"

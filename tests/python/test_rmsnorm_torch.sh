@@ -45,7 +45,7 @@ END
 check 'fp64, fp32 and bf16 on the CPU' agrees cpu float64 1e-13 float32 2e-6 \
 	bfloat16 1e-2
 callers rmsnorm cpu
-if on_gpu; then
+if has_gpus 1; then
 	check 'fp32, bf16 and fp16 on the GPU' agrees cuda float32 2e-6 \
 		bfloat16 1e-2 float16 2e-3
 	callers rmsnorm cuda

@@ -2,7 +2,7 @@
 # test_sharding_torch.sh: sharded optimizers and FSDP in PyTorch, through
 # libsystems.so
 . tests/python/torch.sh
-ranks() { # ranks CASE RANKS
+ranks() { # ranks CASE RANKS [DEVICE]
 	python3 tests/python/sharding_torch.py "$@"
 }
 check 'a sharded optimizer gives equal bits on two ranks' ranks optimizer 2
@@ -10,5 +10,11 @@ check 'and on more than there are parameters' ranks optimizer 5
 check 'two ranks train with sharded weights' ranks fsdp 2
 check 'three ranks train with sharded weights' ranks fsdp 3
 check 'whole weights are few' ranks memory 2
+check 'a forward pass leaves nothing' ranks leaves_nothing 2
 check 'mistakes are refused' ranks refuses 2
+if has_gpus 1; then
+	check 'two ranks train with sharded weights on GPUs' ranks fsdp 2 cuda
+	check 'a sharded optimizer on GPUs' ranks optimizer 2 cuda
+	check 'whole weights are few on GPUs' ranks memory 2 cuda
+fi
 exit $failed

@@ -164,7 +164,7 @@ __device__ inline void load_tile(unsigned to, const CUtensorMap *map,
 }
 
 // start to load a tile of keys once its slot is free
-/* starts the copy of the next tile of keys or values, once its stage is empty */
+/* starts the copy of the next tile of keys or values, once its slot is empty */
 template <class C>
 __device__ inline void load_keys(unsigned ring, RingPosition<C::STAGES> &at,
 	Barrier *full, Barrier *empty, const CUtensorMap *map, int first, int h,
@@ -228,7 +228,7 @@ __device__ inline void produce(const ForwardShared<C> &shared,
 			load_k(j - 1);
 			load_v(j);
 		}
-		/* late, so that blocks that are early take what is left */
+		/* late, so that a block that is done earlier takes it */
 		tile = next_tile(p, tile);
 		load_v(0);
 	}

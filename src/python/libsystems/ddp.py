@@ -47,12 +47,25 @@ def library():
 		getattr(shared, "dist_" + name).argtypes = types
 	return shared
 
-def call(name, *arguments, at=HOST):
-	"""calls dist_name for arrays in the memory of that device"""
+@contextlib.contextmanager
+def calls(at=HOST):
+	"""a function that calls dist_name for arrays in the memory of a device"""
 	with _one_at_a_time:
-		status = enter(at) or getattr(library(), "dist_" + name)(*arguments)
-		if at.type == "cuda":
-			library().dist_place(-1, None)
+		expect("place", enter(at))
+		try:
+			yield lambda name, *arguments: expect(name,
+				getattr(library(), "dist_" + name)(*arguments))
+		finally:
+			if at.type == "cuda":
+				library().dist_place(-1, None)
+
+
+def call(name, *arguments, at=HOST):
+	with calls(at) as call_there:
+		call_there(name, *arguments)
+
+
+def expect(name, status):
 	if status:
 		text = library().dist_status(status).decode()
 		raise RuntimeError(f"ddp: {name}: {text}")
@@ -125,7 +138,7 @@ def broadcast_object(x, root, to):
 	rank, saved = described()[0], io.BytesIO()
 	if rank == root:
 		torch.save(x, saved)
-	size = torch.tensor([saved.tell()])
+	size = torch.tensor([saved.tell()], device=HOST)
 	broadcast(size, root)
 	content = bytearray(saved.getvalue()) if rank == root \
 		else bytearray(size.item())
@@ -133,6 +146,44 @@ def broadcast_object(x, root, to):
 	if rank == to:
 		return torch.load(io.BytesIO(content), map_location="cpu",
 			weights_only=False)
+
+# sum arrays over the ranks
+class Reducer:
+	"""sums of arrays of so many elements each, in the memory of a device"""
+	def __init__(self, counts, kind, bucket_size_mb, home):
+		counts, number = list(counts), ctypes.c_int32()
+		call("reducer_new", ctypes.byref(number),
+			(ctypes.c_int64 * len(counts))(*counts), len(counts), kind,
+			bucket_size_mb, at=home)
+		self.number, self.home = number.value, home
+		self.writes = TYPES.keys() - (set() if home == HOST else {torch.float16})
+
+	def buckets(self):
+		found = ctypes.c_int32()
+		call("reducer_buckets", self.number, ctypes.byref(found))
+		return found.value
+
+	def give(self, index, x):
+		x = packed(x.float(), self.home)
+		call("reducer_ready", self.number, index, x.data_ptr(), x.numel(),
+			TYPES[x.dtype], at=self.home)
+
+	def wait(self):
+		call("reducer_wait", self.number, at=self.home)
+
+	def take(self, wanted):
+		"""wanted: arrays by their indices, which become means"""
+		with calls(self.home) as call_there:
+			for index, x in wanted.items():
+				direct = x.is_contiguous() and x.device == self.home \
+					and x.dtype in self.writes
+				mean = x if direct else torch.empty(x.shape, device=self.home)
+				call_there("reducer_mean", self.number, index, mean.data_ptr(),
+					mean.numel(), TYPES[mean.dtype])
+				if direct:
+					torch.autograd.graph.increment_version(x)
+				else:
+					x.copy_(mean)
 
 # wrap a module
 def sparse_tables(module):
@@ -156,14 +207,11 @@ class Container(torch.nn.Module):
 		join()
 		for x in (*module.parameters(), *module.buffers()):
 			broadcast(x)
-		self.home = home_of(self.shared)
-		counts = [self.flags().numel()] + [p.numel() for p in self.shared]
-		number = ctypes.c_int32()
-		call("reducer_new", ctypes.byref(number),
-			(ctypes.c_int64 * len(counts))(*counts), len(counts), kind,
-			bucket_size_mb, at=self.home)
-		self.reducer, self.syncing = number.value, True
-		for index, p in enumerate(self.shared, 1):
+		self.home, self.syncing = home_of(self.shared), True
+		self.reducer = Reducer(map(torch.numel, self.shared), kind, bucket_size_mb,
+			self.home)
+		self.facts = Reducer([self.flags().numel()], BUCKETED, UNBOUNDED, HOST)
+		for index, p in enumerate(self.shared):
 			p.register_post_accumulate_grad_hook(
 				functools.partial(self.announce, index))
 
@@ -172,9 +220,7 @@ class Container(torch.nn.Module):
 
 	def buckets(self):
 		"""collectives of a step"""
-		number = ctypes.c_int32()
-		call("reducer_buckets", self.reducer, ctypes.byref(number))
-		return number.value
+		return self.reducer.buckets()
 
 # announce gradients, and average them
 	def announce(self, index, p):
@@ -183,34 +229,29 @@ class Container(torch.nn.Module):
 
 	def give(self, index, x):
 		self.given[index] = x, x._version
-		x = x.to_dense() if x.is_sparse else x
-		copy = packed(x.float(), self.home)
-		call("reducer_ready", self.reducer, index, copy.data_ptr(),
-			copy.numel(), TYPES[copy.dtype], at=self.home)
+		self.reducer.give(index, x.to_dense() if x.is_sparse else x)
 
 	def changed(self):
 		"""is a gradient that was sent not the parameter's any more?"""
-		return any(self.shared[index - 1].grad is not x or x._version != version
+		return any(self.shared[index].grad is not x or x._version != version
 			for index, (x, version) in self.given.items())
 
 	@torch.no_grad()
 	def finish_gradient_synchronization(self):
 		"""gradients are means over the ranks; after the backward passes"""
+		self.send_rest()
 		flags = self.flags()
-		self.give_rest()
-		self.give(0, flags)
-		call("reducer_wait", self.reducer, at=self.home)
-		self.take(0, flags)
+		self.facts.give(0, flags)
+		self.facts.wait()
+		self.facts.take({0: flags})
 		self.given.clear()
 		if flags[0] > 0:
-			self.give_rest()
-			call("reducer_wait", self.reducer, at=self.home)
+			self.send_rest()
 			self.given.clear()
 		n = 1 + 2 * len(self.shared)
 		facts, rows = flags[1:n].view(-1, 2).tolist(), flags[n:]
-		for index, (p, (whole, by_rows)) in enumerate(zip(self.shared, facts), 1):
-			if whole or by_rows:
-				self.take_gradient(index, p)
+		self.take_gradients(index for index, there in enumerate(facts) if any(there))
+		for p, (whole, by_rows) in zip(self.shared, facts):
 			if p in self.tables:
 				if by_rows and not whole:
 					there = rows[:len(p)].nonzero().T.to(p.device)
@@ -219,10 +260,11 @@ class Container(torch.nn.Module):
 							p.shape, is_coalesced=True)
 				rows = rows[len(p):]
 
-	def give_rest(self):
-		for index, p in enumerate(self.shared, 1):
+	def send_rest(self):
+		for index, p in enumerate(self.shared):
 			if p.grad is not None and index not in self.given:
 				self.give(index, p.grad)
+		self.reducer.wait()
 
 	def flags(self):
 		"""was a gradient changed after it was sent? is each there, whole, or by
@@ -232,21 +274,17 @@ class Container(torch.nn.Module):
 			here = p.grad is not None and p in self.tables and p.grad.is_sparse
 			facts += [p.grad is not None and not here, here]
 			if p in self.tables:
-				rows.append(torch.zeros(len(p)))
+				rows.append(torch.zeros(len(p), device=HOST))
 			if here:
 				rows[-1][p.grad.coalesce().indices()[0].cpu()] = 1
-		return torch.cat([torch.tensor(facts).float(), *rows])
+		return torch.cat([torch.tensor(facts, device=HOST).float(), *rows])
 
-	def take(self, index, x):
-		copy = torch.empty(x.shape, device=self.home)
-		call("reducer_mean", self.reducer, index, copy.data_ptr(),
-			copy.numel(), TYPES[copy.dtype], at=self.home)
-		x.copy_(copy)
-
-	def take_gradient(self, index, p):
-		if p.grad is None or p.grad.is_sparse:
-			p.grad = torch.empty_like(p)
-		self.take(index, p.grad)
+	def take_gradients(self, indices):
+		wanted = {index: self.shared[index] for index in indices}
+		for p in wanted.values():
+			if p.grad is None or p.grad.is_sparse:
+				p.grad = torch.empty_like(p)
+		self.reducer.take({index: p.grad for index, p in wanted.items()})
 
 	@contextlib.contextmanager
 	def no_sync(self):

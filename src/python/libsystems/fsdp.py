@@ -14,7 +14,8 @@ import ctypes
 
 import torch
 
-from .ddp import DDP, broadcast, call, described, home_of, join, packed
+from .ddp import (DDP, HOST, broadcast, call, described, home_of, join,
+	packed)
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
@@ -190,7 +191,7 @@ class FSDP(torch.nn.Module):
 				self.saved.append(weight)
 				return (weight, len(self.saved), x.size(), x.stride(),
 					x.storage_offset())
-		return x
+		return x.detach()
 
 	def again(self, noted):
 		if isinstance(noted, torch.Tensor):
@@ -232,7 +233,7 @@ class FSDP(torch.nn.Module):
 		cut, whole = ([p.grad for p in grads if (p in self.weights) == sharded]
 			for sharded in (True, False))
 		own, number = norm(cut, norm_type).cpu().float(), ctypes.c_int32()
-		norms = torch.empty(described()[1])
+		norms = torch.empty(described()[1], device=HOST)
 		call("gather", ctypes.byref(number), own.data_ptr(), len(norms), 0)
 		call("take", number, norms.data_ptr(), len(norms))
 		total = norm([norms, norm(whole, norm_type).cpu()], norm_type)

@@ -11,3 +11,5 @@ law("sums stand in the communication queue",
 law("a timeline has many spans", "rows('kind') > 8")
 law("a forward pass is before the backward pass",
 	"class ~= 'forward' or end_us <= last('kind queue').start_us + 0.05")
+law("stamps cost little of a GPU's step",
+	"not gpu() or recorded_ms <= 1.05*step_ms")
