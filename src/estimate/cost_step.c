@@ -171,8 +171,9 @@ static void broadcast_all(StepBuilder *b)
 // gather a unit
 /* queues the gather of a unit. FSDP first copies the rank's own part to the
  * slot */
-static void gather(StepBuilder *b, int unit)
+static void gather(void *self, int unit)
 {
+	StepBuilder *b = self;
 	const CostRun *r = b->r;
 	bool table = kind_of(b, unit) == UNIT_EMBEDDING;
 	double n = unit_elements(b, unit), own = r->strategy == COST_FSDP
@@ -182,11 +183,6 @@ static void gather(StepBuilder *b, int unit)
 	b->gathered[unit] = queue_collective(b, COST_ALL_GATHER, n * (table
 		? r->real
 		: r->gather));
-}
-
-static void gather_into_slot(void *self, int unit)
-{
-	gather(self, unit);
 }
 
 static void enter_fsdp_unit(StepBuilder *b, int unit)
@@ -316,7 +312,7 @@ static StepBuilder builder_new(const CostMachine *m, const CostRun *r)
 	StepBuilder b = { .m = m, .r = r, .group = cost_data_group(m, r),
 		.units = units, .computed = -1, .sent = -1, .wait = -1, .tensor = -1,
 		.bucket_after = -1, .freed = { -1, -1 },
-		.prefetcher = prefetcher_new((int)r->prefetch, gather_into_slot, NULL) };
+		.prefetcher = prefetcher_new((int)r->prefetch, gather, NULL) };
 	b.gathered = need(malloc(units * sizeof *b.gathered));
 	for (int u = 0; u < units; u++)
 		b.gathered[u] = -1;

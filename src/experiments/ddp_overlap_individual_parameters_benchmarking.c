@@ -1,14 +1,11 @@
 /* ddp_overlap_individual_parameters_benchmarking: gradients summed as they come;
  * and timelines of both queues */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cases/queue_spans.h"
-
 #include "cases/ddp_plan.h"
+#include "cases/queue_spans.h"
 
 static DdpGiven given = DDP_GIVEN;
 static const char *trace;

@@ -105,8 +105,10 @@ static void settle_options(void)
 			"bf16-state or fp8", policies[given.precision].name);
 	if (how.strategy >= 0 && how.strategy < ZERO2)
 		usage_error("--strategy: expected zero2 or fsdp");
-	if (given.precision == POLICY_FP8 && how.strategy < 0)
-		how.strategy = ZERO2;            /* FSDP gathers no codes */
+	if (given.precision == POLICY_FP8 && how.strategy == FSDP)
+		usage_error("--precision fp8: FSDP gathers no codes, expected zero2");
+	if (given.precision == POLICY_FP8)
+		how.strategy = ZERO2;
 	if (how.sums == SUMS_BY_OPTIMIZER && given.ranks > MOST_GRADIENTS)
 		usage_error("--sums optimizer is for %d ranks at most", MOST_GRADIENTS);
 	// look at the file of algorithms before long work

@@ -23,5 +23,8 @@ fit = function(transport, ranks)
 		error=max(off .. {0})}
 end
 fit_worst = max(gpu_reduces{bytes=1e7}, "fit(transport, ranks).error")
--- both halves of an all-reduce on two H200, one after the other
 h200_reduce = gpu_reduce("nccl", 2, 1e9).busbw_GBps
+-- both halves of an all-reduce of host arrays, one after the other
+host_halves_ms = sum(h200.distributed_communication_single_node_collectives{
+	device="cpu", transport="ring", ranks=2, dtype="fp32", bytes=1e8,
+	collective={"reduce-scatter", "all-gather"}}, "time_ms")

@@ -37,11 +37,12 @@ fp8_cast_part = function(size)
 	return sum(rows("pass == 'forward' and layer ~= 'w2' or pass == 'input' \z
 		and layer ~= 'gate_up'"), "cast_us")/sum(rows, "bf16_us - fp8_us")
 end
-fp8_cast_rate = max(fp8_training_gemm, "cast_GBps")/fp8_peaks("copy")
+fp8_cast_rate = max(fp8_training_gemm{scaling="block"}, "cast_GBps")
+	/fp8_peaks("copy")
 fp8_more = (function()
 	local row, m = fp8_step("2.7B", "tensor-delayed"), shapes["2.7B"]
 	return {measured=row.peak_MiB - row.bf16_MiB, derived=m.L*(2*(4*m.C^2
-		+ 3*m.C*m.F) + 2048*(3*m.C + m.F))/2^20}
+		+ 3*m.C*m.F) + 4*row.context*(3*m.C + m.F))/2^20}
 end)()
 -- steps beside PyTorch's, over ours in FP8
 fp8_peer = by(fp8_training_peers, "size, impl, precision", "step_ms")

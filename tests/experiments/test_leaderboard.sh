@@ -59,6 +59,8 @@ check 'their peaks too' near peak_MiB derived_MiB 0.005
 check 'bf16' table --precision bf16 --strategy zero2
 check 'fp8' table --precision fp8
 check 'without FSDP' [ "$(column strategy)" = zero2 ]
+expect 'nor with it' 2 'gathers no codes, expected zero2' leaderboard \
+	--device cpu --precision fp8 --strategy fsdp
 check 'its peak in fp8' near peak_MiB derived_MiB 0.005
 expect 'no probe of fp8' 2 'multiplies in bf16' leaderboard --device cpu \
 	--sweep probe --precision fp8
