@@ -147,13 +147,18 @@ int32_t dist_close(void)
 }
 
 // copy to and from the caller's arrays
+static bool stored_alike(int32_t type)
+{
+	return job.place == GPU
+		|| (type == DIST_FP32 && sizeof(real) == sizeof(float));
+}
+
 /* is an array copied by the device? A few numbers of the host are not worth its
  * threads */
 static bool as_it_lies(size_t n, int32_t type)
 {
 	enum { FEW = 1 << 14 };
-	return job.place == GPU
-		|| (n > FEW && type == DIST_FP32 && sizeof(real) == sizeof(float));
+	return stored_alike(type) && (job.place == GPU || n > FEW);
 }
 
 static Array of_caller(const void *x, int32_t type)
@@ -352,9 +357,27 @@ int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	return DIST_OK;
 }
 
+int32_t dist_reducer_means(int32_t reducer, int32_t n, const int32_t *indices,
+	void *const *x, const int32_t *types)
+{
+	int32_t status = DIST_OK;
+	if (job.comm == NULL || reducer < 0 || reducer >= job.n)
+		return DIST_OUTSIDE;
+	if (n > 0 && (indices == NULL || x == NULL || types == NULL))
+		return DIST_NULL;
+	const CallerReducer *s = &job.sums[reducer];
+	for (int i = 0; i < n && status == DIST_OK; i++) {
+		bool named = indices[i] >= 0 && indices[i] < s->n;
+		status = dist_reducer_mean(reducer, indices[i], x[i],
+			named ? (int64_t)s->counts[indices[i]] : 0, types[i]);
+	}
+	return status;
+}
+
 // start collectives on ranges
 typedef struct Request {
 	Array x;                         /* x.at NULL: the result was taken */
+	bool theirs;                     /* x is the caller's memory */
 	size_t count;
 	int32_t type;
 	bool gathers;
@@ -362,11 +385,18 @@ typedef struct Request {
 	Event done;
 } Request;
 
+static void drop_request(Request *r)
+{
+	if (!r->theirs)
+		device_free(job.device, r->x.at);
+	r->x.at = NULL;
+}
+
 static void drop_requests(int place)
 {
 	for (int i = 0; i < job.nrequests; i++)
 		if (job.requests[i].place == place)
-			device_free(job.device, job.requests[i].x.at);
+			drop_request(&job.requests[i]);
 }
 
 static void range_of(size_t count, size_t *begin, size_t *end)
@@ -398,14 +428,16 @@ static int32_t new_request(Request r)
 	if (i == job.nrequests)
 		job.requests = grow(job.requests, job.nrequests++,
 			sizeof *job.requests);
-	r.x = array_new(job.device, r.count, r.x.type, MEM_TEMPORARY, "shards");
+	r.theirs = r.x.at != NULL;
+	if (!r.theirs)
+		r.x = array_new(job.device, r.count, r.x.type, MEM_TEMPORARY, "shards");
 	r.place = job.place;
 	job.requests[i] = r;
 	return i;
 }
 
-int32_t dist_gather(int32_t *request, const void *x, int64_t count,
-	int32_t type)
+static int32_t gather(int32_t *request, void *whole, const void *x,
+	int64_t count, int32_t type)
 {
 	size_t begin, end;
 	int32_t status = array_argument_error(request, count, type);
@@ -415,13 +447,27 @@ int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 	if (x == NULL && end > begin)
 		return DIST_NULL;
 	*request = new_request((Request){
-		.x.type = type == DIST_FP32 ? FP32 : BF16, .count = (size_t)count,
-		.type = type, .gathers = true });
+		.x = { stored_alike(type) ? whole : NULL,
+			type == DIST_FP32 ? FP32 : BF16 },
+		.count = (size_t)count, .type = type, .gathers = true });
 	Request *r = &job.requests[*request];
 	copy_bits(array_part(job.device, r->x, begin), x, end - begin, type);
 	device_wait(job.device, COMM, device_event(job.device, COMPUTE));
 	r->done = comm_all_gather(job.comm, r->x, r->count, "weights", *request);
 	return DIST_OK;
+}
+
+int32_t dist_gather(int32_t *request, const void *x, int64_t count,
+	int32_t type)
+{
+	return gather(request, NULL, x, count, type);
+}
+
+int32_t dist_gather_into(int32_t *request, void *whole, const void *x,
+	int64_t count, int32_t type)
+{
+	return whole ? gather(request, whole, x, count, type)
+		: job.comm ? DIST_NULL : DIST_OUTSIDE;
 }
 
 // start a reduction
@@ -468,14 +514,13 @@ int32_t dist_take(int32_t request, void *x, int64_t count)
 	Array part = array_part(job.device, r->x, begin);
 	if (!r->gathers)
 		give_out(x, part, end - begin, DIST_FP32, comm_ranks(job.comm));
-	else if (as_it_lies((size_t)count, r->type) && count > 0)
+	else if (x != part.at && as_it_lies((size_t)count, r->type) && count > 0)
 		device_copy(job.device, COMPUTE, x, part.at,
 			(size_t)count * type_size(part.type));
-	else
+	else if (x != part.at)
 		give_out(x, part, end - begin,
 			r->type == DIST_FP32 ? DIST_FP32 : DIST_BF16, 1);
-	device_free(job.device, r->x.at);
-	r->x.at = NULL;
+	drop_request(r);
 	return DIST_OK;
 }
 

@@ -71,6 +71,9 @@ int32_t dist_reducer_wait(int32_t reducer);
 /* x: becomes the sum of array `index` over the ranks, divided by their number */
 int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	int64_t count, int32_t type);
+/* the same for n arrays, x[i] for array indices[i], which has its whole length */
+int32_t dist_reducer_means(int32_t reducer, int32_t n, const int32_t *indices,
+	void *const *x, const int32_t *types);
 
 // declare how shards travel
 /* sets the owners of n more arrays: the largest first, each to the rank with the
@@ -88,6 +91,10 @@ int32_t dist_range(int64_t count, int64_t *begin, int64_t *end);
 /* x: the rank's range, which may be empty */
 int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 	int32_t type);
+/* the same, into the whole array: nobody may touch it before dist_take, which is
+ * given it as x, has returned */
+int32_t dist_gather_into(int32_t *request, void *whole, const void *x,
+	int64_t count, int32_t type);
 /* x: the whole array */
 int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
 	int32_t type);

@@ -1,10 +1,12 @@
 /* data parallelism through the library's interface */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "dist/adapter.h"
 #include "dist/link.h"
 #include "tests/base/program.h"
@@ -35,6 +37,9 @@ static void there_is_no_job(void **state)
 	assert_int_equal(dist_range(1, &(int64_t){ 0 }, &(int64_t){ 0 }),
 		DIST_OUTSIDE);
 	assert_int_equal(dist_gather(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	assert_int_equal(dist_gather_into(&n, &x, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	assert_int_equal(dist_gather_into(&n, NULL, &x, 1, DIST_FP32),
+		DIST_OUTSIDE);
 	assert_int_equal(dist_reduce_scatter(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
 	assert_int_equal(dist_take(0, &x, 1), DIST_OUTSIDE);
 	assert_int_equal(dist_place(-1, NULL), DIST_OUTSIDE);
@@ -86,6 +91,8 @@ static void ranges_have_a_status(const float *x, float *y)
 	assert_int_equal(dist_gather(&q, x, 0, DIST_FP32), DIST_BAD_COUNT);
 	assert_int_equal(dist_gather(&q, x, 3, 3), DIST_BAD_TYPE);
 	assert_int_equal(dist_gather(&q, x, 3, -1), DIST_BAD_TYPE);
+	assert_int_equal(dist_gather_into(&q, NULL, x, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_gather_into(&q, y, NULL, 3, DIST_FP32), DIST_NULL);
 	assert_int_equal(dist_reduce_scatter(NULL, x, 3, DIST_FP32), DIST_NULL);
 	assert_int_equal(dist_reduce_scatter(&q, NULL, 3, DIST_FP32), DIST_NULL);
 	assert_int_equal(dist_reduce_scatter(&q, x, -3, DIST_FP32), DIST_BAD_COUNT);
@@ -148,6 +155,21 @@ static void mistakes_have_a_status(void **state)
 			assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_OK);
 			assert_true(y[0] == 0 && y[1] == 0);            /* it was not given */
 		}
+		// ask for several means
+		float z[4] = { 9, 9, 9, 9 };
+		assert_int_equal(dist_reducer_means(r, 2, (int32_t[]){ 2, 0 },
+			(void *[]){ y, z }, (int32_t[]){ DIST_FP32, DIST_FP32 }), DIST_OK);
+		assert_true(memcmp(x, y, sizeof x) == 0 && z[0] == 0 && z[1] == 0 && z[2] == 9);
+		assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 3 }, (void *[]){ y },
+			(int32_t[]){ DIST_FP32 }), DIST_BAD_INDEX);
+		assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 2 }, (void *[]){ NULL },
+			(int32_t[]){ DIST_FP32 }), DIST_NULL);
+		assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 2 }, (void *[]){ y },
+			(int32_t[]){ 3 }), DIST_BAD_TYPE);
+		assert_int_equal(dist_reducer_means(r, 1, NULL, (void *[]){ y },
+			(int32_t[]){ 0 }), DIST_NULL);
+		assert_int_equal(dist_reducer_means(r + 1, 0, NULL, NULL, NULL), DIST_OUTSIDE);
+		assert_int_equal(dist_reducer_means(r, 0, NULL, NULL, NULL), DIST_OK);
 		uint16_t half[] = { 0x3C00, 0xC001 }, mean[2];
 		assert_int_equal(dist_reducer_ready(r, 0, half, 2, DIST_FP16), DIST_OK);
 		assert_int_equal(dist_reducer_wait(r), DIST_OK);
@@ -258,18 +280,22 @@ static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 	int32_t requests[ARRAYS];
 	int64_t begin, end;
 	bool right = true;
+	float *whole[ARRAYS];
 	for (int i = 0; i < arrays; i++) {
+		whole[i] = need(malloc(n[i] * sizeof *x));
 		right &= dist_range(n[i], &begin, &end) == DIST_OK;
 		for (int64_t j = begin; j < end; j++)
 			x[j - begin] = value(0, 0, i, j);
-		right &= dist_gather(&requests[i], begin < end ? x : NULL, n[i],
-			DIST_FP32) == DIST_OK;
+		right &= (i % 2 ? dist_gather_into(&requests[i], whole[i],
+			begin < end ? x : NULL, n[i], DIST_FP32) : dist_gather(&requests[i],
+			begin < end ? x : NULL, n[i], DIST_FP32)) == DIST_OK;
 		memset(x, 0xFF, sizeof x);              /* it was copied */
 	}
 	for (int i = arrays - 1; i >= 0; i--) {
-		right &= dist_take(requests[i], x, n[i]) == DIST_OK;
+		right &= dist_take(requests[i], whole[i], n[i]) == DIST_OK;
 		for (int64_t j = 0; j < n[i]; j++)
-			right &= x[j] == value(0, 0, i, j);
+			right &= whole[i][j] == value(0, 0, i, j);
+		free(whole[i]);
 	}
 	return right;
 }

@@ -41,31 +41,22 @@ def library():
 			("reducer_wait", [i32]), ("reducer_mean", array),
 			("owners", [pointer, pointer, i32, pointer]),
 			("range", [i64, pointer, pointer]),
+			("reducer_means", [i32, i32, pointer, pointer, pointer]),
+			("gather_into", [pointer, pointer, pointer, i64, i32]),
 			("gather", [pointer, pointer, i64, i32]),
 			("reduce_scatter", [pointer, pointer, i64, i32]),
 			("take", [i32, pointer, i64]), ("place", [i32, pointer])):
 		getattr(shared, "dist_" + name).argtypes = types
 	return shared
 
-@contextlib.contextmanager
-def calls(at=HOST):
-	"""a function that calls dist_name for arrays in the memory of a device"""
-	with _one_at_a_time:
-		expect("place", enter(at))
-		try:
-			yield lambda name, *arguments: expect(name,
-				getattr(library(), "dist_" + name)(*arguments))
-		finally:
-			if at.type == "cuda":
-				library().dist_place(-1, None)
-
-
 def call(name, *arguments, at=HOST):
-	with calls(at) as call_there:
-		call_there(name, *arguments)
-
-
-def expect(name, status):
+	"""calls dist_name for arrays in the memory of a device"""
+	function = getattr(library(), "dist_" + name)
+	with _one_at_a_time:
+		try:
+			status = enter(at) or function(*arguments)
+		finally:
+			leave_gpu(at)
 	if status:
 		text = library().dist_status(status).decode()
 		raise RuntimeError(f"ddp: {name}: {text}")
@@ -73,10 +64,15 @@ def expect(name, status):
 
 def enter(at):
 	"""the status of telling the library where arrays lie"""
-	if at.type != "cuda":
+	if at is HOST:
 		return 0
-	stream = torch.cuda.current_stream(at).cuda_stream
+	stream = torch._C._cuda_getCurrentRawStream(at.index)
 	return library().dist_place(at.index, stream)
+
+
+def leave_gpu(at):
+	if at is not HOST:
+		library().dist_place(-1, None)
 
 def home_of(tensors):
 	"""where collectives of these tensors are done: on their GPU, or the host"""
@@ -86,7 +82,7 @@ def home_of(tensors):
 		return HOST
 	with _one_at_a_time:
 		status = enter(device)
-		library().dist_place(-1, None)
+		leave_gpu(device)
 	return HOST if status else device
 
 # join the job
@@ -122,7 +118,9 @@ def leave():
 # copy a tensor from rank 0
 def packed(x, home):
 	"""x in one piece, in the memory of that device"""
-	return x.detach().to(home).contiguous()
+	if x.device != home or not x.is_contiguous():
+		x = x.detach().to(home).contiguous()
+	return x
 
 
 @torch.no_grad()
@@ -156,7 +154,8 @@ class Reducer:
 			(ctypes.c_int64 * len(counts))(*counts), len(counts), kind,
 			bucket_size_mb, at=home)
 		self.number, self.home = number.value, home
-		self.writes = TYPES.keys() - (set() if home == HOST else {torch.float16})
+		self.types = {torch.float32} if home == HOST \
+			else {torch.float32, torch.bfloat16}
 
 	def buckets(self):
 		found = ctypes.c_int32()
@@ -164,7 +163,7 @@ class Reducer:
 		return found.value
 
 	def give(self, index, x):
-		x = packed(x.float(), self.home)
+		x = packed(x if x.dtype in self.types else x.float(), self.home)
 		call("reducer_ready", self.number, index, x.data_ptr(), x.numel(),
 			TYPES[x.dtype], at=self.home)
 
@@ -173,17 +172,17 @@ class Reducer:
 
 	def take(self, wanted):
 		"""wanted: arrays by their indices, which become means"""
-		with calls(self.home) as call_there:
-			for index, x in wanted.items():
-				direct = x.is_contiguous() and x.device == self.home \
-					and x.dtype in self.writes
-				mean = x if direct else torch.empty(x.shape, device=self.home)
-				call_there("reducer_mean", self.number, index, mean.data_ptr(),
-					mean.numel(), TYPES[mean.dtype])
-				if direct:
-					torch.autograd.graph.increment_version(x)
-				else:
-					x.copy_(mean)
+		n, i32 = len(wanted), ctypes.c_int32
+		means = [x if x.dtype in self.types and x.device == self.home
+			and x.is_contiguous() else torch.empty(x.shape, device=self.home)
+			for x in wanted.values()]
+		call("reducer_means", self.number, n, (i32 * n)(*wanted),
+			(ctypes.c_void_p * n)(*(x.data_ptr() for x in means)),
+			(i32 * n)(*(TYPES[x.dtype] for x in means)), at=self.home)
+		torch.autograd.graph.increment_version(means)
+		for x, mean in zip(wanted.values(), means):
+			if x is not mean:
+				x.copy_(mean)
 
 # wrap a module
 def sparse_tables(module):

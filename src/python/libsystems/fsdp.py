@@ -19,6 +19,7 @@ from .ddp import (DDP, HOST, broadcast, call, described, home_of, join,
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
+under_way = {}                           # arrays, by the numbers of requests
 
 
 # keep a range of a weight
@@ -43,16 +44,18 @@ class Weight:
 # gather a weight's range, and take the whole
 	def start(self, dtype=None):
 		"""begins to gather it, in that or its own type"""
-		number = ctypes.c_int32()
-		shard = packed(self.p.to(dtype or self.dtype), self.home)
-		call("gather", ctypes.byref(number), shard.data_ptr(), self.count,
-			TYPES[shard.dtype], at=self.home)
+		number, dtype = ctypes.c_int32(), dtype or self.dtype
+		shard = packed(self.p.detach().to(dtype), self.home)
+		whole = torch.empty(self.shape, dtype=dtype, device=self.home)
+		call("gather_into", ctypes.byref(number), whole.data_ptr(),
+			shard.data_ptr(), self.count, TYPES[dtype], at=self.home)
+		under_way[number.value] = whole
 		return number.value
 
-	def end(self, number, dtype=None):
-		x = torch.empty(self.shape, dtype=dtype or self.dtype, device=self.home)
-		call("take", number, x.data_ptr(), self.count, at=self.home)
-		return x.to(self.p.device)
+	def end(self, number):
+		whole = under_way.pop(number)
+		call("take", number, whole.data_ptr(), self.count, at=self.home)
+		return whole.to(self.p.device)
 
 	def fetch(self):
 		if self.whole is None and self.gathering is None:
@@ -189,16 +192,16 @@ class FSDP(torch.nn.Module):
 			if weight.whole is not None and weight.whole.data_ptr() \
 					== x.untyped_storage().data_ptr():
 				self.saved.append(weight)
-				return (weight, len(self.saved), x.size(), x.stride(),
+				return (weight, self.saved, len(self.saved), x.size(), x.stride(),
 					x.storage_offset())
 		return x.detach()
 
 	def again(self, noted):
 		if isinstance(noted, torch.Tensor):
 			return noted
-		weight, end, size, stride, offset = noted
+		weight, saved, end, size, stride, offset = noted
 		weight.fetch()
-		for ahead in self.saved[max(0, end - 1 - self.prefetch):end - 1][::-1]:
+		for ahead in saved[max(0, end - 1 - self.prefetch):end - 1][::-1]:
 			ahead.fetch()
 		whole = weight.get().as_strided(size, stride, offset)
 		if not weight.p.requires_grad:
@@ -209,7 +212,7 @@ class FSDP(torch.nn.Module):
 	def forward(self, *arguments, **named):
 		for weight in self.weights.values():
 			weight.drop()
-		self.now = []
+		self.now, self.saved = [], []
 		with torch.autograd.graph.saved_tensors_hooks(self.note, self.again):
 			y = self.module(*arguments, **named)
 		self.order = self.now
@@ -222,7 +225,6 @@ class FSDP(torch.nn.Module):
 			weight.finish()
 		for others in self.others:
 			others.finish_gradient_synchronization()
-		self.saved = []
 
 	@torch.no_grad()
 	def clip_grad_norm_(self, max_norm, norm_type=2.0):
@@ -247,7 +249,7 @@ class FSDP(torch.nn.Module):
 		for name, p in self.module.named_parameters():
 			weight = self.weights.get(p)
 			named[name] = p.detach().clone() if weight is None \
-				else weight.end(weight.start(p.dtype), p.dtype)
+				else weight.end(weight.start(p.dtype))
 		return named
 
 	@torch.no_grad()
