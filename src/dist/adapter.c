@@ -440,18 +440,14 @@ static int32_t gather(int32_t *request, void *whole, const void *x,
 	int64_t count, int32_t type)
 {
 	size_t begin, end;
-	int32_t status = array_argument_error(request, count, type);
-	if (status != DIST_OK)
-		return status;
+	bool stays = whole && stored_alike(type);
 	range_of((size_t)count, &begin, &end);
-	if (x == NULL && end > begin)
-		return DIST_NULL;
 	*request = new_request((Request){
-		.x = { stored_alike(type) ? whole : NULL,
-			type == DIST_FP32 ? FP32 : BF16 },
+		.x = { stays ? whole : NULL, type == DIST_FP32 ? FP32 : BF16 },
 		.count = (size_t)count, .type = type, .gathers = true });
 	Request *r = &job.requests[*request];
-	copy_bits(array_part(job.device, r->x, begin), x, end - begin, type);
+	if (!stays)
+		copy_bits(array_part(job.device, r->x, begin), x, end - begin, type);
 	device_wait(job.device, COMM, device_event(job.device, COMPUTE));
 	r->done = comm_all_gather(job.comm, r->x, r->count, "weights", *request);
 	return DIST_OK;
@@ -460,14 +456,25 @@ static int32_t gather(int32_t *request, void *whole, const void *x,
 int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 	int32_t type)
 {
-	return gather(request, NULL, x, count, type);
+	size_t begin, end;
+	int32_t status = array_argument_error(request, count, type);
+	if (status != DIST_OK)
+		return status;
+	range_of((size_t)count, &begin, &end);
+	return x == NULL && end > begin ? DIST_NULL
+		: gather(request, NULL, x, count, type);
 }
 
-int32_t dist_gather_into(int32_t *request, void *whole, const void *x,
-	int64_t count, int32_t type)
+int32_t dist_gather_in_place(int32_t *request, void *whole, int64_t count,
+	int32_t type)
 {
-	return whole ? gather(request, whole, x, count, type)
-		: job.comm ? DIST_NULL : DIST_OUTSIDE;
+	size_t begin, end, width = type == DIST_FP32 ? sizeof(float)
+		: sizeof(uint16_t);
+	int32_t status = array_argument_error(request, count, type);
+	if (status != DIST_OK || whole == NULL)
+		return status != DIST_OK ? status : DIST_NULL;
+	range_of((size_t)count, &begin, &end);
+	return gather(request, whole, (char *)whole + begin * width, count, type);
 }
 
 // start a reduction

@@ -91,10 +91,11 @@ int32_t dist_range(int64_t count, int64_t *begin, int64_t *end);
 /* x: the rank's range, which may be empty */
 int32_t dist_gather(int32_t *request, const void *x, int64_t count,
 	int32_t type);
-/* the same, into the whole array: nobody may touch it before dist_take, which is
- * given it as x, has returned */
-int32_t dist_gather_into(int32_t *request, void *whole, const void *x,
-	int64_t count, int32_t type);
+/* the same in place, in the whole array, which has the rank's range where it
+ * belongs: nobody may touch it before dist_take, which is given it as x, has
+ * returned */
+int32_t dist_gather_in_place(int32_t *request, void *whole, int64_t count,
+	int32_t type);
 /* x: the whole array */
 int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
 	int32_t type);

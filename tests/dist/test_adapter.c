@@ -37,9 +37,8 @@ static void there_is_no_job(void **state)
 	assert_int_equal(dist_range(1, &(int64_t){ 0 }, &(int64_t){ 0 }),
 		DIST_OUTSIDE);
 	assert_int_equal(dist_gather(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
-	assert_int_equal(dist_gather_into(&n, &x, &x, 1, DIST_FP32), DIST_OUTSIDE);
-	assert_int_equal(dist_gather_into(&n, NULL, &x, 1, DIST_FP32),
-		DIST_OUTSIDE);
+	assert_int_equal(dist_gather_in_place(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
+	assert_int_equal(dist_gather_in_place(&n, NULL, 1, DIST_FP32), DIST_OUTSIDE);
 	assert_int_equal(dist_reduce_scatter(&n, &x, 1, DIST_FP32), DIST_OUTSIDE);
 	assert_int_equal(dist_take(0, &x, 1), DIST_OUTSIDE);
 	assert_int_equal(dist_place(-1, NULL), DIST_OUTSIDE);
@@ -91,8 +90,9 @@ static void ranges_have_a_status(const float *x, float *y)
 	assert_int_equal(dist_gather(&q, x, 0, DIST_FP32), DIST_BAD_COUNT);
 	assert_int_equal(dist_gather(&q, x, 3, 3), DIST_BAD_TYPE);
 	assert_int_equal(dist_gather(&q, x, 3, -1), DIST_BAD_TYPE);
-	assert_int_equal(dist_gather_into(&q, NULL, x, 3, DIST_FP32), DIST_NULL);
-	assert_int_equal(dist_gather_into(&q, y, NULL, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_gather_in_place(&q, NULL, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_gather_in_place(NULL, y, 3, DIST_FP32), DIST_NULL);
+	assert_int_equal(dist_gather_in_place(&q, y, 3, 3), DIST_BAD_TYPE);
 	assert_int_equal(dist_reduce_scatter(NULL, x, 3, DIST_FP32), DIST_NULL);
 	assert_int_equal(dist_reduce_scatter(&q, NULL, 3, DIST_FP32), DIST_NULL);
 	assert_int_equal(dist_reduce_scatter(&q, x, -3, DIST_FP32), DIST_BAD_COUNT);
@@ -108,6 +108,10 @@ static void ranges_have_a_status(const float *x, float *y)
 	assert_true(low[0] == half[0] && (low[1] | 0x40) == (half[1] | 0x40)
 		&& low[2] == half[2]);
 	assert_int_equal(dist_take(q, low, 3), DIST_OUTSIDE);
+	assert_int_equal(dist_gather_in_place(&q, low, 3, DIST_BF16), DIST_OK);
+	assert_int_equal(dist_take(q, low, 3), DIST_OK);
+	assert_true(low[0] == half[0] && (low[1] | 0x40) == (half[1] | 0x40)
+		&& low[2] == half[2]);
 	assert_int_equal(dist_reduce_scatter(&q, half, 1, DIST_FP16), DIST_OK);
 	assert_int_equal(dist_take(q, y, 1), DIST_OK);
 	assert_true(y[0] == 1);
@@ -285,10 +289,10 @@ static bool gathers(int rank, int ranks, const int64_t *n, int arrays)
 		whole[i] = need(malloc(n[i] * sizeof *x));
 		right &= dist_range(n[i], &begin, &end) == DIST_OK;
 		for (int64_t j = begin; j < end; j++)
-			x[j - begin] = value(0, 0, i, j);
-		right &= (i % 2 ? dist_gather_into(&requests[i], whole[i],
-			begin < end ? x : NULL, n[i], DIST_FP32) : dist_gather(&requests[i],
-			begin < end ? x : NULL, n[i], DIST_FP32)) == DIST_OK;
+			whole[i][j] = x[j - begin] = value(0, 0, i, j);
+		right &= (i % 2 ? dist_gather_in_place(&requests[i], whole[i], n[i],
+			DIST_FP32) : dist_gather(&requests[i], begin < end ? x : NULL, n[i],
+			DIST_FP32)) == DIST_OK;
 		memset(x, 0xFF, sizeof x);              /* it was copied */
 	}
 	for (int i = arrays - 1; i >= 0; i--) {

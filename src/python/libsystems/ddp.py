@@ -42,8 +42,8 @@ def library():
 			("owners", [pointer, pointer, i32, pointer]),
 			("range", [i64, pointer, pointer]),
 			("reducer_means", [i32, i32, pointer, pointer, pointer]),
-			("gather_into", [pointer, pointer, pointer, i64, i32]),
 			("gather", [pointer, pointer, i64, i32]),
+			("gather_in_place", [pointer, pointer, i64, i32]),
 			("reduce_scatter", [pointer, pointer, i64, i32]),
 			("take", [i32, pointer, i64]), ("place", [i32, pointer])):
 		getattr(shared, "dist_" + name).argtypes = types

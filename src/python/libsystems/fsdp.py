@@ -45,17 +45,17 @@ class Weight:
 	def start(self, dtype=None):
 		"""begins to gather it, in that or its own type"""
 		number, dtype = ctypes.c_int32(), dtype or self.dtype
-		shard = packed(self.p.detach().to(dtype), self.home)
-		whole = torch.empty(self.shape, dtype=dtype, device=self.home)
-		call("gather_into", ctypes.byref(number), whole.data_ptr(),
-			shard.data_ptr(), self.count, TYPES[dtype], at=self.home)
+		whole = torch.empty(self.count, dtype=dtype, device=self.home)
+		whole[self.range].copy_(self.p.detach())
+		call("gather_in_place", ctypes.byref(number), whole.data_ptr(),
+			self.count, TYPES[dtype], at=self.home)
 		under_way[number.value] = whole
 		return number.value
 
 	def end(self, number):
 		whole = under_way.pop(number)
 		call("take", number, whole.data_ptr(), self.count, at=self.home)
-		return whole.to(self.p.device)
+		return whole.view(self.shape).to(self.p.device)
 
 	def fetch(self):
 		if self.whole is None and self.gathering is None:
