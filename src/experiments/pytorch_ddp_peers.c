@@ -109,13 +109,12 @@ static void plan_classes(Plan *plan)
 
 static void plan_sharded(Plan *plan)
 {
+	int p = harness_on_gpu() ? POLICY_BF16 : POLICY_FP32;
 	plan_one_size(plan, (const PeerForm[]){
-		{ POLICY_BF16, "ours" }, { POLICY_BF16, "ours-zero1" },
-		{ POLICY_BF16, "ours-fsdp" }, { POLICY_BF16, "pytorch-eager" },
-		{ POLICY_BF16, "pytorch-eager-libsystems-ddp" },
-		{ POLICY_BF16, "pytorch-eager-zero1" },
-		{ POLICY_BF16, "pytorch-eager-fsdp2" },
-		{ POLICY_BF16, "pytorch-eager-libsystems-fsdp" }, { 0 } });
+		{ p, "ours" }, { p, "ours-zero1" }, { p, "ours-fsdp" },
+		{ p, "pytorch-eager" }, { p, "pytorch-eager-libsystems-ddp" },
+		{ p, "pytorch-eager-zero1" }, { p, "pytorch-eager-fsdp2" },
+		{ p, "pytorch-eager-libsystems-fsdp" }, { 0 } });
 }
 
 // have PyTorch train on several GPUs

@@ -188,8 +188,9 @@ class Reducer:
 def sparse_tables(module):
 	"""weights of embeddings that ask for sparse gradients"""
 	kinds = torch.nn.Embedding, torch.nn.EmbeddingBag
-	return {layer.weight for layer in module.modules()
-		if isinstance(layer, kinds) and layer.sparse}
+	return list(dict.fromkeys(layer.weight for layer in module.modules()
+		if isinstance(layer, kinds) and layer.sparse
+		and layer.weight.requires_grad))
 
 
 class Container(torch.nn.Module):
@@ -209,10 +210,10 @@ class Container(torch.nn.Module):
 		self.home, self.syncing = home_of(self.shared), True
 		self.reducer = Reducer(map(torch.numel, self.shared), kind, bucket_size_mb,
 			self.home)
-		self.facts = Reducer([self.flags().numel()], BUCKETED, UNBOUNDED, HOST)
 		for index, p in enumerate(self.shared):
 			p.register_post_accumulate_grad_hook(
 				functools.partial(self.announce, index))
+		self.flag_sums = Reducer([self.flags().numel()], BUCKETED, UNBOUNDED, HOST)
 
 	def forward(self, *arguments, **named):
 		return self.module(*arguments, **named)
@@ -239,25 +240,13 @@ class Container(torch.nn.Module):
 	def finish_gradient_synchronization(self):
 		"""gradients are means over the ranks; after the backward passes"""
 		self.send_rest()
-		flags = self.flags()
-		self.facts.give(0, flags)
-		self.facts.wait()
-		self.facts.take({0: flags})
+		flags, n = self.summed(self.flags()), 1 + len(self.shared)
 		self.given.clear()
 		if flags[0] > 0:
 			self.send_rest()
 			self.given.clear()
-		n = 1 + 2 * len(self.shared)
-		facts, rows = flags[1:n].view(-1, 2).tolist(), flags[n:]
-		self.take_gradients(index for index, there in enumerate(facts) if any(there))
-		for p, (whole, by_rows) in zip(self.shared, facts):
-			if p in self.tables:
-				if by_rows and not whole:
-					there = rows[:len(p)].nonzero().T.to(p.device)
-					with torch.sparse.check_sparse_tensor_invariants(False):
-						p.grad = torch.sparse_coo_tensor(there, p.grad[there[0]],
-							p.shape, is_coalesced=True)
-				rows = rows[len(p):]
+		self.take_gradients(flags[1:n].tolist())
+		self.make_sparse(flags[n:])
 
 	def send_rest(self):
 		for index, p in enumerate(self.shared):
@@ -266,20 +255,43 @@ class Container(torch.nn.Module):
 		self.reducer.wait()
 
 	def flags(self):
-		"""was a gradient changed after it was sent? is each there, whole, or by
-		rows? which rows of tables are there?"""
-		facts, rows = [self.changed()], []
-		for p in self.shared:
-			here = p.grad is not None and p in self.tables and p.grad.is_sparse
-			facts += [p.grad is not None and not here, here]
-			if p in self.tables:
-				rows.append(torch.zeros(len(p), device=HOST))
-			if here:
-				rows[-1][p.grad.coalesce().indices()[0].cpu()] = 1
-		return torch.cat([torch.tensor(facts, device=HOST).float(), *rows])
+		"""was a gradient changed after it was sent? which are there?"""
+		facts = [self.changed(), *(p.grad is not None for p in self.shared)]
+		return torch.cat([torch.tensor(facts, device=HOST).float(),
+			*self.row_flags()])
 
-	def take_gradients(self, indices):
-		wanted = {index: self.shared[index] for index in indices}
+	def row_flags(self):
+		"""of each table: is its gradient there whole, by rows; which rows?"""
+		all_flags = []
+		for p in self.tables:
+			flags = torch.zeros(2 + len(p), device=HOST)
+			if p.grad is not None:
+				flags[int(p.grad.is_sparse)] = 1
+				if p.grad.is_sparse:
+					flags[2:][p.grad.coalesce().indices()[0].cpu()] = 1
+			all_flags.append(flags)
+		return all_flags
+
+	def make_sparse(self, flags):
+		"""gradients that are there by rows only, from sums of row_flags"""
+		for p in self.tables:
+			whole, by_rows = flags[:2].tolist()
+			there = flags[2:2 + len(p)].nonzero().T.to(p.device)
+			flags = flags[2 + len(p):]
+			if by_rows and not whole:
+				with torch.sparse.check_sparse_tensor_invariants(False):
+					p.grad = torch.sparse_coo_tensor(there, p.grad[there[0]],
+						p.shape, is_coalesced=True)
+
+	def summed(self, flags):
+		self.flag_sums.give(0, flags)
+		self.flag_sums.wait()
+		self.flag_sums.take({0: flags})
+		return flags
+
+	def take_gradients(self, there):
+		"""means of those that are there on any rank"""
+		wanted = {index: p for index, p in enumerate(self.shared) if there[index]}
 		for p in wanted.values():
 			if p.grad is None or p.grad.is_sparse:
 				p.grad = torch.empty_like(p)
