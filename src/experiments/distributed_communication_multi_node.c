@@ -46,13 +46,13 @@ static int plan_ranks(Plan *plan, HostLink link, const char *device,
 // plan the links of a device
 static void plan(Plan *plan)
 {
-	int n = 0, most = collective_wish.full ? 8 : 4;
+	int n = 0;
 	if (harness_on_gpu())
 		n = plan_ranks(plan, SOCKET, "cuda", "nccl", 4)
 			+ plan_ranks(plan, SOCKETS, "cuda", "nccl", 4);
 	else
-		n = plan_ranks(plan, WIRE, "cpu", "ring", most)
-			+ plan_ranks(plan, WIRE, "cpu", "mpi", most);
+		n = plan_ranks(plan, WIRE, "cpu", "ring", 8)
+			+ plan_ranks(plan, WIRE, "cpu", "mpi", 8);
 	collective_expect(n);
 }
 

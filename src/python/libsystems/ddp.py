@@ -236,6 +236,12 @@ class Container(torch.nn.Module):
 		return any(self.shared[index].grad is not x or x._version != version
 			for index, (x, version) in self.given.items())
 
+	def flags(self):
+		"""was a gradient changed after it was sent? which are there?"""
+		facts = [self.changed(), *(p.grad is not None for p in self.shared)]
+		return torch.cat([torch.tensor(facts, device=HOST).float(),
+			*self.row_flags()])
+
 	@torch.no_grad()
 	def finish_gradient_synchronization(self):
 		"""gradients are means over the ranks; after the backward passes"""
@@ -253,12 +259,6 @@ class Container(torch.nn.Module):
 			if p.grad is not None and index not in self.given:
 				self.give(index, p.grad)
 		self.reducer.wait()
-
-	def flags(self):
-		"""was a gradient changed after it was sent? which are there?"""
-		facts = [self.changed(), *(p.grad is not None for p in self.shared)]
-		return torch.cat([torch.tensor(facts, device=HOST).float(),
-			*self.row_flags()])
 
 	def row_flags(self):
 		"""of each table: is its gradient there whole, by rows; which rows?"""

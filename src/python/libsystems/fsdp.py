@@ -14,7 +14,7 @@ import ctypes
 
 import torch
 
-from .ddp import (DDP, HOST, broadcast, call, described, home_of, join,
+from .ddp import (HOST, DDPBucketed, broadcast, call, described, home_of, join,
 	packed)
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
@@ -39,7 +39,7 @@ class Weight:
 		self.home = home_of([p])
 		self.whole = self.gathering = self.gradient = self.kept = None
 		self.scattering = []
-		self.last = p.new_empty(0).requires_grad_()
+		self.leaf = p.new_empty(0).requires_grad_()
 
 # gather a weight's range, and take the whole
 	def start(self, dtype=None):
@@ -119,14 +119,14 @@ class Weight:
 class Gathered(torch.autograd.Function):
 	"""the whole weight of a range"""
 	@staticmethod
-	def forward(ctx, last, weight):
+	def forward(ctx, leaf, weight):
 		ctx.weight = weight
 		return weight.get().detach()
 
 	@staticmethod
 	def backward(ctx, gradient):
 		ctx.weight.add(gradient)
-		return torch.zeros_like(ctx.weight.last), None
+		return torch.zeros_like(ctx.weight.leaf), None
 
 # contain a module whose weights are sharded
 class FSDP(torch.nn.Module):
@@ -144,7 +144,7 @@ class FSDP(torch.nn.Module):
 		others = [p for p in module.parameters() if p not in self.weights]
 		for p in others:
 			broadcast(p)
-		self.others = [DDP(torch.nn.ParameterList(others))] \
+		self.others = [DDPBucketed(torch.nn.ParameterList(others), 25)] \
 			if any(p.requires_grad for p in others) else []
 
 # gather a layer's weight around its forward pass
@@ -153,8 +153,8 @@ class FSDP(torch.nn.Module):
 		if weight is None:
 			weight = Weight(layer.weight, compute_dtype)
 			self.weights[layer.weight] = weight
-			weight.last.register_post_accumulate_grad_hook(
-				lambda last: weight.pass_ended(self.syncing))
+			weight.leaf.register_post_accumulate_grad_hook(
+				lambda leaf: weight.pass_ended(self.syncing))
 		layer.register_forward_pre_hook(
 			lambda layer, inputs: self.enter(layer, weight))
 		layer.register_forward_hook(
@@ -167,7 +167,7 @@ class FSDP(torch.nn.Module):
 		for ahead in self.order[len(self.now):][:self.prefetch]:
 			ahead.fetch()
 		layer.__dict__["weight"] = Gathered.apply(
-			weight.last if weight.p.requires_grad else None, weight)
+			weight.leaf if weight.p.requires_grad else None, weight)
 
 	def leave(self, layer, weight):
 		if layer.__dict__.pop("weight", None) is not None:
