@@ -34,7 +34,9 @@ typedef struct DdpCase {
 	HookCall *calls;
 	HookListener listener;
 	int nintervals, ncalls;
-	int open;                        /* index of the interval of the unit */
+	int open, wait;                  /* intervals: a unit's, and a wait's */
+	const HookCall *watched;         /* a call that is under way */
+	const char *watched_name;
 	size_t update_at;                /* d->nlog when the optimizer began */
 	double single_ms, single_bwd_ms;         /* found by ddp_case_single */
 } DdpCase;

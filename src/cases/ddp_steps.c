@@ -97,6 +97,15 @@ static void read_sent(const DdpCase *c, double sent[NCOLLECTIVES])
 }
 
 // call a hook and watch what it does
+static void watch_wait(void *self, bool begins)
+{
+	DdpCase *c = self;
+	if (begins)
+		c->wait = begin(c, COMPUTE, "wait", c->watched_name, c->watched);
+	else
+		end(c, c->wait);
+}
+
 static void watch_call(DdpCase *c, const char *name, const HookCall *call)
 {
 	double before[NCOLLECTIVES];
@@ -109,10 +118,13 @@ static void watch_call(DdpCase *c, const char *name, const HookCall *call)
 	}
 	device_wait(c->device, COMM, device_event(c->device, COMPUTE));
 	read_sent(c, before);
-	int sends = begin(c, COMM, NULL, name, call),
-		waits = begin(c, COMPUTE, "wait", name, call);
+	int sends = begin(c, COMM, NULL, name, call);
+	c->watched = call;
+	c->watched_name = name;
+	c->device->watch_wait = watch_wait;
+	c->device->wait_watcher = c;
 	hooks_call(&c->inner, call);
-	end(c, waits);
+	c->device->watch_wait = NULL;
 	end(c, sends);
 	c->intervals[sends].class = collective_since(c, before);
 }

@@ -24,8 +24,14 @@ Event device_event(Device *d, Queue queue)
 void device_wait(Device *d, Queue queue, Event event)
 {
 	assert(!d->capturing);
-	if (event.n > 0 && event.queue != queue)
-		d->backend->wait(d->state, queue, event.queue, event.n);
+	if (event.n == 0 || event.queue == queue)
+		return;
+	bool watched = d->watch_wait && queue == COMPUTE;
+	if (watched)
+		d->watch_wait(d->wait_watcher, true);
+	d->backend->wait(d->state, queue, event.queue, event.n);
+	if (watched)
+		d->watch_wait(d->wait_watcher, false);
 }
 
 bool device_reached(Device *d, Event event)

@@ -45,6 +45,10 @@ typedef struct Device {
 	 * is none */
 	void (*watch)(void *watcher, const char *name);
 	void *watcher;
+	/* a watcher, told before (begins) and behind each wait of the compute queue for
+	 * the other one; NULL: there is none */
+	void (*watch_wait)(void *watcher, bool begins);
+	void *wait_watcher;
 	bool recording;
 	/* work is being captured; graphs that exist */
 	bool capturing;

@@ -140,6 +140,30 @@ static void stamps_tell_the_time_of_a_queue(void **state)
 	}
 }
 
+static void stamp_wait(void *device, bool begins)
+{
+	device_stamp(device, COMPUTE, begins ? 2 : 3);
+}
+
+static void a_watcher_sees_waits_alone(void **state)
+{
+	for (int i = 0; i < NDEVICES; i++) {
+		Device *d = device_open(devices[i]);
+		d->watch_wait = stamp_wait;
+		d->wait_watcher = d;
+		device_stamp(d, COMPUTE, 0);
+		device_call(d, COMPUTE, nap, (void *)60000);
+		device_wait(d, COMM, device_event(d, COMPUTE));
+		device_call(d, COMM, nap, (void *)20000);
+		device_wait(d, COMPUTE, device_event(d, COMM));
+		device_stamp(d, COMPUTE, 1);
+		double waited = device_stamped_ms(d, 2, 3);
+		assert_true(waited >= 15);
+		assert_true(device_stamped_ms(d, 0, 1) >= waited + 60);
+		device_close(&d);
+	}
+}
+
 static void reserved_memory_is_there(void **state)
 {
 	Device *d = device_open("cpu");
@@ -197,6 +221,7 @@ TESTS(
 	cmocka_unit_test(queues_wait_for_events),
 	cmocka_unit_test(used_blocks_are_not_overwritten),
 	cmocka_unit_test(stamps_tell_the_time_of_a_queue),
+	cmocka_unit_test(a_watcher_sees_waits_alone),
 	cmocka_unit_test(reserved_memory_is_there),
 	cmocka_unit_test(lent_memory_serves_instead_of_the_pool),
 	cmocka_unit_test(kept_things_belong_to_one_device))
