@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "dist/outside_arrays.h"
 #include "dist/owners.h"
 #include "dist/reducer.h"
 #include "dist/ring.h"
-#include "ops/elementary.h"
 #include "ops/ops.h"
 #include "ops/outside_calls.h"
 
@@ -146,78 +146,6 @@ int32_t dist_close(void)
 	return DIST_OK;
 }
 
-// copy to and from the caller's arrays
-static bool stored_alike(int32_t type)
-{
-	return job.place == GPU
-		|| (type == DIST_FP32 && sizeof(real) == sizeof(float));
-}
-
-/* is an array copied by the device? A few numbers of the host are not worth its
- * threads */
-static bool as_it_lies(size_t n, int32_t type)
-{
-	enum { FEW = 1 << 14 };
-	return stored_alike(type) && (job.place == GPU || n > FEW);
-}
-
-static Array of_caller(const void *x, int32_t type)
-{
-	return (Array){ (void *)x, type == DIST_FP32 ? FP32 : BF16 };
-}
-
-static real value_of(const void *x, size_t i, int32_t type)
-{
-	if (type == DIST_FP32)
-		return ((const float *)x)[i];
-	uint16_t bits = ((const uint16_t *)x)[i];
-	return type == DIST_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
-}
-
-/* queues: to = x, n numbers of a type */
-static void take_in(Array to, const void *x, size_t n, int32_t type)
-{
-	if (n == 0)
-		return;
-	if (as_it_lies(n, type))
-		ops_for(job.device)->cast(job.device, to, of_caller(x, type), n);
-	else
-		for (size_t i = 0; i < n; i++)
-			((real *)to.at)[i] = value_of(x, i, type);
-}
-
-static void set_value(void *x, size_t i, float value, int32_t type)
-{
-	if (type == DIST_FP32)
-		((float *)x)[i] = value;
-	else
-		((uint16_t *)x)[i] = type == DIST_BF16 ? bf16_from_float(value)
-			: fp16_from_float(value);
-}
-
-/* queues: x = from / divisor, n numbers of a type */
-static void give_out(void *x, Array from, size_t n, int32_t type, int divisor)
-{
-	if (n == 0)
-		return;
-	if (as_it_lies(n, type))
-		elementary(job.device, &(Elementary){ .op = E_DIVIDE, .n = n,
-			.y = of_caller(x, type), .out = index_every(1),
-			.in = { element(from), number(divisor) } });
-	else
-		for (size_t i = 0; i < n; i++)
-			set_value(x, i, (float)(((real *)from.at)[i] / divisor), type);
-}
-
-/* queues the same for bits that were gathered */
-static void copy_bits(Array to, const void *x, size_t n, int32_t type)
-{
-	if (n > 0 && as_it_lies(n, type))
-		device_copy(job.device, COMPUTE, to.at, x, n * type_size(to.type));
-	else
-		take_in(to, x, n, type == DIST_FP32 ? type : DIST_BF16);
-}
-
 // copy bytes from the root
 int32_t dist_broadcast(void *x, int64_t nbytes, int32_t root)
 {
@@ -323,7 +251,7 @@ int32_t dist_reducer_ready(int32_t reducer, int32_t index, const void *x,
 	CallerReducer *s = &job.sums[reducer];
 	if (s->given[index])
 		return DIST_TWICE;
-	take_in(part_of(s, index), x, (size_t)count, type);
+	outside_read(job.device, part_of(s, index), x, (size_t)count, type);
 	s->given[index] = true;
 	s->done = false;
 	if (count > 0)
@@ -353,7 +281,8 @@ int32_t dist_reducer_mean(int32_t reducer, int32_t index, void *x,
 	CallerReducer *s = &job.sums[reducer];
 	if (!s->done)
 		return DIST_EARLY;
-	give_out(x, part_of(s, index), (size_t)count, type, comm_ranks(job.comm));
+	outside_write(job.device, x, part_of(s, index), (size_t)count, type,
+		comm_ranks(job.comm));
 	return DIST_OK;
 }
 
@@ -440,14 +369,15 @@ static int32_t gather(int32_t *request, void *whole, const void *x,
 	int64_t count, int32_t type)
 {
 	size_t begin, end;
-	bool stays = whole && stored_alike(type);
+	bool stays = whole && outside_alike(job.device, type);
 	range_of((size_t)count, &begin, &end);
 	*request = new_request((Request){
 		.x = { stays ? whole : NULL, type == DIST_FP32 ? FP32 : BF16 },
 		.count = (size_t)count, .type = type, .gathers = true });
 	Request *r = &job.requests[*request];
 	if (!stays)
-		copy_bits(array_part(job.device, r->x, begin), x, end - begin, type);
+		outside_read_bits(job.device, array_part(job.device, r->x, begin), x,
+			end - begin, type);
 	device_wait(job.device, COMM, device_event(job.device, COMPUTE));
 	r->done = comm_all_gather(job.comm, r->x, r->count, "weights", *request);
 	return DIST_OK;
@@ -492,7 +422,7 @@ int32_t dist_reduce_scatter(int32_t *request, const void *x, int64_t count,
 		.x.type = type == DIST_BF16 ? BF16 : FP32, .count = (size_t)count,
 		.type = DIST_FP32 });
 	Request *r = &job.requests[*request];
-	take_in(r->x, x, r->count, type);
+	outside_read(job.device, r->x, x, r->count, type);
 	device_wait(job.device, COMM, device_event(job.device, COMPUTE));
 	r->done = comm_reduce_scatter(job.comm, r->x, r->count, "gradients",
 		*request);
@@ -520,13 +450,10 @@ int32_t dist_take(int32_t request, void *x, int64_t count)
 	// convert the result to the caller's type
 	Array part = array_part(job.device, r->x, begin);
 	if (!r->gathers)
-		give_out(x, part, end - begin, DIST_FP32, comm_ranks(job.comm));
-	else if (x != part.at && as_it_lies((size_t)count, r->type) && count > 0)
-		device_copy(job.device, COMPUTE, x, part.at,
-			(size_t)count * type_size(part.type));
+		outside_write(job.device, x, part, end - begin, DIST_FP32,
+			comm_ranks(job.comm));
 	else if (x != part.at)
-		give_out(x, part, end - begin,
-			r->type == DIST_FP32 ? DIST_FP32 : DIST_BF16, 1);
+		outside_write_bits(job.device, x, part, end - begin, r->type);
 	drop_request(r);
 	return DIST_OK;
 }

@@ -118,6 +118,26 @@ static void ranges_have_a_status(const float *x, float *y)
 	assert_int_equal(dist_gather(&q, x, 3, DIST_FP32), DIST_OK);    /* never taken */
 }
 
+/* of reducer r, whose array 2 has the means x, and 0 zeros */
+static void several_means(int32_t r, const float x[3])
+{
+	float y[3] = { 0 }, z[4] = { 9, 9, 9, 9 };
+	// ask for several means
+	assert_int_equal(dist_reducer_means(r, 2, (int32_t[]){ 2, 0 },
+		(void *[]){ y, z }, (int32_t[]){ DIST_FP32, DIST_FP32 }), DIST_OK);
+	assert_true(memcmp(x, y, sizeof y) == 0 && z[0] == 0 && z[1] == 0 && z[2] == 9);
+	assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 3 }, (void *[]){ y },
+		(int32_t[]){ DIST_FP32 }), DIST_BAD_INDEX);
+	assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 2 }, (void *[]){ NULL },
+		(int32_t[]){ DIST_FP32 }), DIST_NULL);
+	assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 2 }, (void *[]){ y },
+		(int32_t[]){ 3 }), DIST_BAD_TYPE);
+	assert_int_equal(dist_reducer_means(r, 1, NULL, (void *[]){ y },
+		(int32_t[]){ 0 }), DIST_NULL);
+	assert_int_equal(dist_reducer_means(r + 1, 0, NULL, NULL, NULL), DIST_OUTSIDE);
+	assert_int_equal(dist_reducer_means(r, 0, NULL, NULL, NULL), DIST_OK);
+}
+
 static void mistakes_have_a_status(void **state)
 {
 	const int64_t counts[] = { 2, 0, 3 }, negative[] = { 2, -1 }, nothing = 0;
@@ -159,21 +179,7 @@ static void mistakes_have_a_status(void **state)
 			assert_int_equal(dist_reducer_mean(r, 0, y, 2, DIST_FP32), DIST_OK);
 			assert_true(y[0] == 0 && y[1] == 0);            /* it was not given */
 		}
-		// ask for several means
-		float z[4] = { 9, 9, 9, 9 };
-		assert_int_equal(dist_reducer_means(r, 2, (int32_t[]){ 2, 0 },
-			(void *[]){ y, z }, (int32_t[]){ DIST_FP32, DIST_FP32 }), DIST_OK);
-		assert_true(memcmp(x, y, sizeof x) == 0 && z[0] == 0 && z[1] == 0 && z[2] == 9);
-		assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 3 }, (void *[]){ y },
-			(int32_t[]){ DIST_FP32 }), DIST_BAD_INDEX);
-		assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 2 }, (void *[]){ NULL },
-			(int32_t[]){ DIST_FP32 }), DIST_NULL);
-		assert_int_equal(dist_reducer_means(r, 1, (int32_t[]){ 2 }, (void *[]){ y },
-			(int32_t[]){ 3 }), DIST_BAD_TYPE);
-		assert_int_equal(dist_reducer_means(r, 1, NULL, (void *[]){ y },
-			(int32_t[]){ 0 }), DIST_NULL);
-		assert_int_equal(dist_reducer_means(r + 1, 0, NULL, NULL, NULL), DIST_OUTSIDE);
-		assert_int_equal(dist_reducer_means(r, 0, NULL, NULL, NULL), DIST_OK);
+		several_means(r, x);
 		uint16_t half[] = { 0x3C00, 0xC001 }, mean[2];
 		assert_int_equal(dist_reducer_ready(r, 0, half, 2, DIST_FP16), DIST_OK);
 		assert_int_equal(dist_reducer_wait(r), DIST_OK);
