@@ -47,6 +47,9 @@ static void drop_requests(int place);
 
 _Static_assert((int)DIST_OVERLAP == DDP_OVERLAP
 	&& (int)DIST_BUCKETED == DDP_BUCKETED, "kinds have one order");
+_Static_assert((int)DIST_FP32 == OUTSIDE_FP32
+	&& (int)DIST_BF16 == OUTSIDE_BF16 && (int)DIST_FP16 == OUTSIDE_FP16,
+	"formats have one order");
 
 // change the place of arrays
 static void move_to(int place)

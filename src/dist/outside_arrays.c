@@ -7,7 +7,7 @@
 
 static Array of_caller(const void *x, int32_t type)
 {
-	return (Array){ (void *)x, type == DIST_FP32 ? FP32 : BF16 };
+	return (Array){ (void *)x, type == OUTSIDE_FP32 ? FP32 : BF16 };
 }
 
 bool outside_alike(const Device *d, int32_t type)
@@ -26,10 +26,10 @@ static bool by_device(const Device *d, size_t n, int32_t type)
 
 static real value_of(const void *x, size_t i, int32_t type)
 {
-	if (type == DIST_FP32)
+	if (type == OUTSIDE_FP32)
 		return ((const float *)x)[i];
 	uint16_t bits = ((const uint16_t *)x)[i];
-	return type == DIST_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
+	return type == OUTSIDE_BF16 ? bf16_to_float(bits) : fp16_to_float(bits);
 }
 
 void outside_read(Device *d, Array to, const void *x, size_t n, int32_t type)
@@ -45,10 +45,10 @@ void outside_read(Device *d, Array to, const void *x, size_t n, int32_t type)
 
 static void set_value(void *x, size_t i, float value, int32_t type)
 {
-	if (type == DIST_FP32)
+	if (type == OUTSIDE_FP32)
 		((float *)x)[i] = value;
 	else
-		((uint16_t *)x)[i] = type == DIST_BF16 ? bf16_from_float(value)
+		((uint16_t *)x)[i] = type == OUTSIDE_BF16 ? bf16_from_float(value)
 			: fp16_from_float(value);
 }
 
@@ -68,7 +68,7 @@ void outside_write(Device *d, void *x, Array from, size_t n, int32_t type,
 
 static int32_t bits_of(int32_t type)
 {
-	return type == DIST_FP32 ? DIST_FP32 : DIST_BF16;
+	return type == OUTSIDE_FP32 ? OUTSIDE_FP32 : OUTSIDE_BF16;
 }
 
 void outside_read_bits(Device *d, Array to, const void *x, size_t n, int32_t type)

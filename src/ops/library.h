@@ -6,7 +6,7 @@
 
 /* of these headers: 10000 major + 100 minor + patch. Functions of one major
  * version keep their arguments and structures */
-#define LIBSYSTEMS_VERSION 20000
+#define LIBSYSTEMS_VERSION 20100
 
 /* the same of the library that is loaded */
 int32_t libsystems_version(void);
