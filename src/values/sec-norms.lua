@@ -11,3 +11,6 @@ course_all = function(...) return course_ended("ok", ...) > 0
 course_passed = function(...) return ("%d of %d"):format(course_ended("ok", ...),
 	course_ended("ok", ...) + course_ended("failed", ...)) end
 course_one = course_tests{edition="2026", test="test_fsdp_correctness[fp16]"}
+-- by how much a weight differs in the test of equal bits; 0: it passed
+course_off = tonumber(course_tests{edition="2026",
+	test="test_fsdp_correctness[fp32]"}.status:match("Max diff: (%S+)")) or 0
