@@ -56,17 +56,19 @@ static CostModel custom_model(void)
 int search_models(CostModel models[NMAP_MODELS])
 {
 	const SearchOptions *g = &search_options;
-	if (g->d_model || g->d_ff || g->layers || g->heads || g->kv_heads
-		|| g->vocab) {
-		models[0] = custom_model();
-		return 1;
-	}
-	for (int i = 0; i < NMAP_MODELS; i++) {
-		models[i] = cost_model(g->model >= 0 ? g->model : i);
+	bool custom = g->d_model || g->d_ff || g->layers || g->heads || g->kv_heads
+		|| g->vocab;
+	int n = custom || g->model >= 0 ? 1 : NMAP_MODELS;
+	if (g->fp8 != 0 && !(g->fp8 >= 1 && g->fp8 <= 8))
+		usage_error("--fp8 %g: expected 1 to 8", g->fp8);
+	for (int i = 0; i < n; i++) {
+		models[i] = custom ? custom_model()
+			: cost_model(g->model >= 0 ? g->model : i);
 		if (g->context)
 			models[i].context = g->context;
+		models[i].fp8 = g->fp8;
 	}
-	return g->model >= 0 ? 1 : NMAP_MODELS;
+	return n;
 }
 
 // find the best way of a row

@@ -12,6 +12,7 @@ typedef struct SearchOptions {
 	/* 0: not given */
 	long d_model, d_ff, layers, heads, kv_heads, vocab, context;
 	long devices, tokens;
+	double fp8;                      /* as of a CostModel */
 } SearchOptions;
 extern SearchOptions search_options;
 

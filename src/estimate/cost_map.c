@@ -108,7 +108,8 @@ static void try_division(StrategySearch *s, long data, long tensor, long stages)
 	CostRun r = { .shape = s->model->shape, .context = s->model->context,
 		.data = data, .tensor = tensor, .parts = 1, .stages = stages,
 		.interleave = 1, .bucket_mb = 100, .real = 4, .low = 2, .gradient = 2,
-		.gather = 2, .wire = 2, .mixed = true, .flash = true };
+		.gather = 2, .wire = 2, .mixed = true, .flash = true,
+		.fp8 = s->model->fp8, .code = 1 };
 	for (int i = 0; i < 3; i++) {
 		r.strategy = strategies[i];
 		r.prefetch = r.strategy == COST_FSDP;

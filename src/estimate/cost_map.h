@@ -40,6 +40,7 @@ typedef struct CostModel {
 	const char *name;
 	long context;
 	CostShape shape;
+	double fp8;                      /* as of a CostRun */
 } CostModel;
 /* models of others: context, then the fields of a CostShape in their order */
 #define OTHER_MODELS_OF(FIRST, NEXT) \

@@ -28,14 +28,16 @@ static double weight_nbytes(const CostRun *r)
 	const CostShape *s = &r->shape;
 	double all = cost_elements(r), n = r->data,
 		table = s->vocab * s->d_model / r->tensor / r->stages,
-		low = r->mixed ? r->low : r->real;
+		low = r->mixed ? r->low : r->real,
+		codes = r->fp8 > 0 ? 2 * r->code * cost_blocks(r) / r->tensor
+			* cost_block_tensors(s, NULL) : 0;
 	if (r->strategy <= COST_SHARDED)
-		return all * (r->real + (r->mixed ? r->low : 0));
+		return all * (r->real + (r->mixed ? r->low : 0)) + codes;
 	if (r->strategy == COST_FSDP)
 		return slot_nbytes(r, (int)r->prefetch + 1, r->real, low)
 			+ all * r->real / n + (r->mixed ? (all - table) * low / n : 0);
 	return (all - table) * low + table * r->real
-		+ (r->mixed ? (all - table) * r->real / n : 0);
+		+ (r->mixed ? (all - table) * r->real / n : 0) + codes;
 }
 
 static double state_nbytes(const CostRun *r)
@@ -55,9 +57,10 @@ static double saved_by_block(const CostRun *r, double N)
 	double A = s->heads * s->d_head, K = s->kv_heads * s->d_head,
 		scores = s->heads * (r->flash ? r->real : r->context * r->low),
 		norms = s->heads > 0 ? 2 * (s->d_model + 1) * r->real
-			: s->d_model * r->low;
+			: s->d_model * r->low,
+		codes = r->fp8 > 0 ? (2 * s->d_model + A + s->d_ff) * r->code : 0;
 	return N * (norms + (2 * A + 2 * K + (s->matrices > 2 ? 2 : 1) * s->d_ff)
-		* r->low + scores);
+		* r->low + scores + codes);
 }
 
 /* the most bytes that activations and temporaries take together */
@@ -79,8 +82,11 @@ static double activation_nbytes(const CostRun *r)
 			* (r->recompute ? stream : saved) + stream + N * s->vocab * w + rest,
 		attention = 4 * N * A * w + (r->flash ? 0
 			: N * s->heads * r->context * w);
+	/* in FP8 beside the gradient of SwiGLU's result both copies of those of gate
+	 * and up */
+	double ffn = N * F * (w + (r->fp8 > 0 ? 4 * r->code : 0));
 	return fmax(above + base, kept + rest + base
-		+ fmax(N * F * w, attention - gone));
+		+ fmax(ffn, attention - gone));
 }
 
 double cost_memory(const CostRun *r)

@@ -33,12 +33,15 @@ typedef struct CostRun {
 	 * gradient. Bytes of an element that travels: gather, of weights; wire,
 	 * of gradients */
 	double real, low, gradient, gather, wire;
+	/* the blocks' linear layers multiply in FP8, so many times as fast; 0: in
+	 * `low` bytes. code: bytes of an element in FP8 */
+	double fp8, code;
 	bool mixed;                      /* matmuls read copies of the masters */
 	bool flash;                      /* attention keeps no scores */
 	bool recompute;                  /* blocks keep their inputs, and run again */
 	bool norms;                      /* tensor-parallel ranks keep whole norms */
-	/* measured passes and update of one device; 0: they follow from the
-	 * constants */
+	/* measured passes, without FP8, and update of one device; 0: they follow
+	 * from the constants */
 	double fwd_ms, bwd_ms, opt_ms;
 } CostRun;
 

@@ -33,6 +33,8 @@ const char *cost_error(const CostRun *r)
 		return "heads do not divide by the ranks of tensor parallelism";
 	if (r->strategy == COST_FSDP && r->stages > 1)
 		return "weights that are gathered for each microbatch have no pipeline";
+	if (r->strategy == COST_FSDP && r->fp8 > 0)
+		return "FSDP gathers no codes of FP8";
 	if (r->strategy == COST_SINGLE && r->data > 1)
 		return "single is for one rank";
 	return NULL;

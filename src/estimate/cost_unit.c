@@ -56,16 +56,21 @@ double cost_parameters(const CostShape *s)
 		+ gain;
 }
 
-static double block_flops(const CostShape *s, double context)
+static double linear_flops(const CostShape *s)
 {
 	double gains = s->heads > 0 ? 2 * s->d_model : 0;
-	return 2 * (cost_block_tensors(s, NULL) - gains)
-		+ 2 * context * s->heads * s->d_head;
+	return 2 * (cost_block_tensors(s, NULL) - gains);
+}
+
+static double attention_flops(const CostShape *s, double context)
+{
+	return 2 * context * s->heads * s->d_head;
 }
 
 double cost_forward_flops(const CostShape *s, double context)
 {
-	return s->layers * block_flops(s, context) + 2 * s->vocab * s->d_model;
+	return s->layers * (linear_flops(s) + attention_flops(s, context))
+		+ 2 * s->vocab * s->d_model;
 }
 
 // find what a pass over a unit takes
@@ -76,17 +81,28 @@ static double matmul_ms(const CostMachine *m, double flops, double weights)
 	return fmax(flops / m->TFLOPs * 1e-9, weights / m->GBps * 1e-6);
 }
 
+/* bytes of casts for a token */
+static double cast_nbytes(const CostRun *r, bool backward)
+{
+	const CostShape *s = &r->shape;
+	double C = s->d_model, A = s->heads * s->d_head,
+		K = s->kv_heads * s->d_head;
+	return r->fp8 > 0 ? (r->low + 2 * r->code)
+		* (2 * C + A + (backward ? 2 * K : 0)) : 0;
+}
+
 static double block_ms(const CostMachine *m, const CostRun *r, bool backward)
 {
 	const CostShape *s = &r->shape;
 	double C = s->d_model, A = s->heads * s->d_head, K = s->kv_heads * s->d_head,
 		F = s->d_ff, N = r->tokens / r->parts, w = r->low,
-		weights = cost_block_tensors(s, NULL) * w,
+		weights = cost_block_tensors(s, NULL) * (r->fp8 > 0 ? r->code : w),
 		norms = s->heads > 0 ? C * (backward ? 8 * r->real + 4 * w
 			: 4 * r->real + 4 * w) : 0,
 		nbytes = norms + (backward ? 10 * A + 2 * K + 5 * F
-			: 2 * (A + K) + 3 * F) * w,
-		flops = N * block_flops(s, r->context),
+			: 2 * (A + K) + 3 * F) * w + cast_nbytes(r, backward),
+		flops = N * (linear_flops(s) / (r->fp8 > 0 ? r->fp8 : 1)
+			+ attention_flops(s, r->context)),
 		forward = matmul_ms(m, flops / r->tensor, weights / r->tensor),
 		us = backward ? m->backward_us : m->forward_us;
 	if (backward && r->recompute)
@@ -116,16 +132,25 @@ int cost_blocks(const CostRun *r)
 }
 
 // scale a pass over a unit to what was measured
+static double counted_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
+	bool backward)
+{
+	return unit == UNIT_EMBEDDING ? embedding_ms(m, r)
+		: unit == UNIT_BLOCK ? block_ms(m, r, backward)
+		: head_ms(m, r, backward);
+}
+
 double cost_unit_ms(const CostMachine *m, const CostRun *r, CostUnit unit,
 	bool backward)
 {
 	double given = backward ? r->bwd_ms : r->fwd_ms,
-		parts[] = { [UNIT_EMBEDDING] = embedding_ms(m, r),
-			[UNIT_BLOCK] = block_ms(m, r, backward),
-			[UNIT_HEAD] = head_ms(m, r, backward) },
-		all = parts[UNIT_EMBEDDING] + cost_blocks(r) * parts[UNIT_BLOCK]
-			+ parts[UNIT_HEAD];
-	return given > 0 && all > 0 ? parts[unit] * given / all : parts[unit];
+		ms = counted_ms(m, r, unit, backward);
+	CostRun measured = *r;
+	measured.fp8 = 0;
+	double all = counted_ms(m, &measured, UNIT_EMBEDDING, backward)
+		+ cost_blocks(r) * counted_ms(m, &measured, UNIT_BLOCK, backward)
+		+ counted_ms(m, &measured, UNIT_HEAD, backward);
+	return given > 0 && all > 0 ? ms * given / all : ms;
 }
 
 // place the ranks of a group on nodes

@@ -42,9 +42,9 @@ static const Carrier carriers[] = {
 	{ "cuda", "nccl-tests-mpi", 2, 1e9 },
 	{ "cuda", "symmetric", 2, 1e9 }, { "cuda", "push", 2, 1e9 },
 	{ "cuda", "ring", 1, 1e9 }, { "cuda", "gloo", 1, 1e9 },
+	{ "cpu", "mpi", 1, 1e9 }, { "cpu", "gloo", 1, 1e9 },
 	{ "cpu", "ring", 2, 1e9 }, { "cpu", "owner", 1, 100e6 },
-	{ "cpu", "alternate", 1, 100e6 }, { "cpu", "mpi", 1, 1e9 },
-	{ "cpu", "gloo", 1, 1e9 },
+	{ "cpu", "alternate", 1, 100e6 },
 };
 enum { NCARRIERS = sizeof carriers / sizeof *carriers };
 

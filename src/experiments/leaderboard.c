@@ -253,6 +253,16 @@ static void plan_steps(Plan *plan)
 		}
 }
 
+/* the same step with masters in fp32, in either type of the blocks' matmuls */
+static void plan_fp8(Plan *plan)
+{
+	how.strategy = ZERO2;
+	for (int p = 0; p < 2; p++) {
+		given.precision = p == 0 ? POLICY_BF16 : POLICY_FP8;
+		plan_steps(plan);
+	}
+}
+
 // run a large step of a row
 static void run_step(Row *row, const void *config)
 {
@@ -343,6 +353,8 @@ const Experiment experiment = {
 		"16 to 64, context by 256; 4 layers)",
 	.sweeps = SWEEPS(
 		{ "step", step_keys, plan_steps, run_step,
+			.ranks = step_ranks, .dry = dry_step },
+		{ "fp8", step_keys, plan_fp8, run_step,
 			.ranks = step_ranks, .dry = dry_step },
 		{ "probe", probe_keys, plan_probes, run_probe },
 		{ "errors", error_keys, plan_errors, run_errors },

@@ -12,6 +12,7 @@ small='regimes --model small'
 large='regimes --model 8B'
 prime="$small --devices 1000003 --tokens 524288"
 whole=optimizer_state_sharding_accounting-times
+fp8='--fp8 1.8 --model 405B --hardware H100 --devices 1024 --tokens 16777216'
 own='--d-model 128 --d-ff 512 --layers 2 --heads 2 --context 256'
 while IFS='|' read -r name pattern arguments; do
 	expect "$name" 0 "^ *${pattern// /  *} .*ok\$" cost_model --wide --sweep \
@@ -30,6 +31,7 @@ part of a sequence|H200 8B 1 8193 none|$large --devices 1 --tokens 8193
 too large for a device|H100 405B 1 4194304 none|regimes --model 405B --devices 1
 another machine|custom xl 8 262144|regimes --model xl --devices 8 $machine
 another model|H100 custom 4 1024|regimes $own --devices 4 --tokens 1024
+FP8 without FSDP|H100 405B 1024 16777216 zero1|regimes $fp8
 scaling of one number|B200 xl weak 16 131072|scaling --model xl --devices 16
 hiding on one device|TPU v5p xl zero1 1 1 1 0|hiding --model xl --devices 1
 END
@@ -103,6 +105,8 @@ a rate below 0|expected 1e-6 to 1e9|--sweep hiding --near-GBps -1
 a rate that is no number|'nan' is not a finite|--sweep hiding --near-GBps nan
 half a model|a model needs|--sweep regimes --d-model 512
 heads that do not divide|expected a divisor|--sweep regimes $own --heads 3
+FP8 that is slower|expected 1 to 8|--sweep regimes --fp8 0.5
+FP8 under FSDP|for the sweeps regimes|--sweep hiding --fp8 2
 an unknown machine|'V100' is not one of|--sweep regimes --hardware V100
 an unknown model|'9B' is not one of|--sweep regimes --model 9B
 damaged predictions|not those that were written|--tables $folder --sweep steps

@@ -1,5 +1,5 @@
 -- leaderboard.lua: laws of the tables of one large step
-tables("leaderboard",
+tables("leaderboard leaderboard-fp8",
 	"vocabulary d_model d_ff layers heads context batch precision " ..
 	"head_tokens ranks strategy update transport sums recompute memory_MiB " ..
 	"deterministic")
