@@ -19,7 +19,6 @@ passes_ms = of("linear_ms + attention_ms + elementwise_ms")
 bf16_bounds = map(split32, "passes_ms(it)/(linear_ms/gemm_gain('bf16') \z
 	+ attention_ms/3 + elementwise_ms/2)")
 linear_parts = map(split32, "linear_ms/passes_ms(it)")
-in_fp32 = by(benchmarking_mixed_precision{precision="fp32"}, "size")
 mixed_rows = on("h100").benchmarking_mixed_precision{status="ok"}
 mixed_of = by(mixed_rows, "size, precision")
 speedups = function(precision, value)

@@ -10,9 +10,8 @@ naive_longest = all(flash_grid{n=65536, d=64}, "variant == 'naive' \z
 	or 5*replayed_us(it) < replayed_us(flash_alone('naive', 65536, 64, dtype))")
 gain64 = naive64(65536).both_ms/ours64(65536).both_ms
 memory_gain = naive64(65536).peak_MiB/ours64(65536).peak_MiB
--- from 32768 to 65536: the peak, and does the rate rise in both passes?
+-- from 32768 to 65536: the peak, and does the rate of the backward pass rise?
 peak_growth = function(variant) return flash_alone(variant, 65536, 64).peak_MiB
 	/flash_alone(variant, 32768, 64).peak_MiB end
-rate_rises = function(d) return all({"fwd", "bwd"}, "increasing({32768, 65536}, \z
-	[[flash_rate(flash_alone('warp_specialized', it, d), pass)]], \z
-	{d=d, pass=it})", {d=d}) end
+rate_rises = function(d) return increasing({32768, 65536},
+	"flash_rate(flash_alone('warp_specialized', it, d), 'bwd')", {d=d}) end

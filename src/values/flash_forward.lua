@@ -23,7 +23,6 @@ flash_bound = function(r, pass) return max(flash_matmul_ms(r, pass),
 flash_fraction = function(r, pass) return flash_bound(r, pass)
 	/r[pass .. "_ms"] end
 flash_rate = function(r, pass) return flash_GFLOP(r, pass)/r[pass .. "_ms"] end
-flash_ms = function(r, pass) return r[pass .. "_ms"] end
 -- TFLOP/s by calls: one head of 8192 positions, 16 heads of 16384; D = 128
 one_head_rate = function(variant, pass, dtype) return ratio(flash_rate(
 	flash_alone(variant, 8192, 128, dtype), pass), 2) end

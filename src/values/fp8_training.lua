@@ -21,6 +21,15 @@ fp8_taken = function(C, N, weights)
 	return fp8_peaks("bf16")*1e12/(fp8_peaks("copy")*1e9)
 		*(2/3/C + (weights or 0)*4/3/N)
 end
+-- of a step in bf16, the matmuls of the blocks; and the least ratio to it
+fp8_linear = function(size)
+	local row, m = fp8_training{size=size, scaling="tensor-delayed"}, shapes[size]
+	return 6*4*row.context*m.L*(4*m.C^2 + 3*m.C*m.F)
+		/(fp8_peaks("bf16")*1e9*row.bf16_ms)
+end
+fp8_bound = function(size)
+	return 1 - fp8_linear(size)/2*(1 - fp8_taken(shapes[size].C, 2048))
+end
 -- steps by scaling, with gradients in E5M2, and matmuls of all layers
 fp8_step = function(size, scaling)
 	return fp8_training{size=size, scaling=scaling, gradient="e5m2"}
@@ -32,12 +41,11 @@ fp8_cast_us = by(fp8_training_gemm{size="2.7B", layer="gate_up", pass="forward",
 	gradient="e5m2"}, "scaling", "cast_us")
 fp8_slower = fp8_cast_us("row")/fp8_cast_us("block")
 -- casts by blocks, over what the matmuls gain; SwiGLU's casts add none
-fp8_cast_part = function(size)
-	local rows = fp8_training_gemm{size=size, scaling="block", gradient="e5m2"}
-	return sum(rows("pass == 'forward' and layer ~= 'w2' or pass == 'input' \z
-		and layer ~= 'gate_up'"), "cast_us")/sum(rows, "bf16_us - fp8_us")
-end
-fp8_cast_rate = max(fp8_training_gemm{scaling="block"}, "cast_GBps")
+fp8_blocks = fp8_training_gemm{size="2.7B", scaling="block", gradient="e5m2"}
+fp8_casts = fp8_blocks("pass == 'forward' and layer ~= 'w2' or pass == 'input' \z
+	and layer ~= 'gate_up'")
+fp8_cast_part = sum(fp8_casts, "cast_us")/sum(fp8_blocks, "bf16_us - fp8_us")
+fp8_cast_rate = sum(fp8_casts, "cast_us*cast_GBps")/sum(fp8_casts, "cast_us")
 	/fp8_peaks("copy")
 fp8_more = (function()
 	local row, m = fp8_step("2.7B", "tensor-delayed"), shapes["2.7B"]
@@ -46,6 +54,7 @@ fp8_more = (function()
 end)()
 -- steps beside PyTorch's, over ours in FP8
 fp8_peer = by(fp8_training_peers, "size, impl, precision", "step_ms")
+fp8_peak = by(fp8_training_peers, "size, impl, precision", "peak_MiB")
 fp8_over = function(size, impl, precision)
 	return fp8_peer(size, impl, precision)/fp8_peer(size, "ours", "fp8")
 end

@@ -34,8 +34,8 @@ beside_benchmark = function(size, context, fusion)
 		.. fixed(bench_row(size, context, "fp32", fusion).fwd_med_ms, 1)
 end
 excess = of("projected_ms/timed(size, context) - 1")
-small_forward, xl_forward, big_forward = eager("small", 512, "forward"),
-	eager("xl", 512, "forward"), eager("2.7B", 512, "forward")
+xl_forward, big_forward = eager("xl", 512, "forward"),
+	eager("2.7B", 512, "forward")
 worst_excess = max(eager_forward, "abs(excess(it))")
 -- kernels by name; a kernel that is not listed in a pass counts there as zero
 listed = by(names, "size, range")
@@ -49,9 +49,11 @@ shown = function(kernel)
 	kernel = kernel:gsub("_stage.*", ""):gsub("f32f32_", ""):gsub("tilesize", "")
 	return (kernel:gsub("cutlass::Kernel2<(.*)_align.*", "%1"))
 end
-code_of = of("(shown(kernel):gsub('cutlass_80_simt_', ''):gsub('sm80_', ''))")
+short_name = function(kernel)
+	return (shown(kernel):gsub("cutlass_80_simt_", ""):gsub("sm80_", ""))
+end
 xl_first, big_first = first_of("xl"), first_of("2.7B")
-xl_leader, big_leader = leader("xl"), leader("2.7B")
+xl_leader = leader("xl")
 xl_layers = timed_row("xl", 512).layers
 -- what the elementary kernels of the forward pass compute
 formulas = {["softmax_forward: map #2 of Array"]="scale",

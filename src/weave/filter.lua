@@ -62,10 +62,10 @@ local inlines = {}
 
 -- refer to what is left out
 local function elsewhere(link, id)
-	local number = "\u{a0}" .. state.away[id]
-	if link.classes:includes("page") then return pandoc.Str("§" .. number) end
-	local where = "Section" .. number .. " of the whole document"
-	if #link.content == 0 then return pandoc.Str(where) end
+	local where = "§\u{a0}" .. state.away[id]
+	if #link.content == 0 or link.classes:includes("page") then
+		return pandoc.Str(where)
+	end
 	local out = link.content:walk(inlines)
 	out:insert(pandoc.Str(" (" .. where .. ")"))
 	return out
