@@ -11,6 +11,26 @@ xl_link = {o=median(h200_bucket("fp32").o_us)*1e-6,
 bucket_n = of("sqrt(s/(w*o))")
 bucket_b = of("sqrt(s*w*o)*1e-6")
 bucket_T = of("2e3*sqrt(s*o/w)")
+-- ms that the optimizer waits by the two cases of the model
+bucket_wait = function(wire, mb)
+	local row = h200_at(wire, mb)
+	local n, pass = row.buckets, row.single_bwd_ms
+	local bytes, call = row.gradient_MB/row.w_GBps, row.o_us*1e-3
+	return bytes + n*call < pass and bytes/n + call
+		or pass/n + bytes + n*call - pass
+end
+bucket_wait_off = max({1, 5, 10, 50, 100, 500, 1000}, "max({'fp32', 'bf16'}, \z
+	function(wire) return abs(wait(wire, it) - at(wire, it).wait_ms) end)",
+	{wait=bucket_wait, at=h200_at})
+bucket_waits = function(mb)
+	return ratio(bucket_wait("fp32", mb), 2) .. ", " .. ratio(h200_at("fp32",
+		mb).wait_ms, 2)
+end
+-- what a step takes longer than one rank's, without the wait
+bucket_stretch = function(wire, mb)
+	local row = h200_at(wire, mb)
+	return row.step_ms - row.single_ms - row.wait_ms
+end
 spread_of = function(rows, column) return max(rows[column])
 	- min(rows[column]) end
 exchanged = argmin(h200_bucket("bf16", "optimizer"), "step_ms")

@@ -1,5 +1,7 @@
 state_at = by(h200.optimizer_state_sharding_accounting{size="xl",
 	precision="bf16", sums="comm"}, "strategy, moment")
+state_large = by(h200.optimizer_state_sharding_accounting{size="2.7B",
+	precision="bf16", sums="comm"}, "strategy, moment")
 h200_times = ok_of(h200.optimizer_state_sharding_accounting_times)
 state_time = function(strategy, size) return h200_times{size=size or "xl",
 	precision="bf16", strategy=strategy, sums="comm"} end
@@ -10,7 +12,7 @@ state_more = function(column) return state_time("sharded")[column]
 	- state_time("ddp")[column] end
 state_broadcasts = state_more("period_ms")/state_more("alone_ms")
 state_zero = h200_times{strategy="zero1", sums="comm"}
-state_blocked = max(state_zero, "blocked_ms/period_ms")
+state_blocked = max(h200_times{strategy="zero1"}, "blocked_ms/period_ms")
 state_forward = max(state_zero, "fwd_ms/state_time('single', size).fwd_ms")
 sent_of = of("all_reduce_MB + reduce_scatter_MB + exchange_MB + all_gather_MB \z
 	+ broadcast_MB")

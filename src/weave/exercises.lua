@@ -59,7 +59,7 @@ end
 function M.solutions()
 	local out = pandoc.Blocks {}
 	for _, e in ipairs(M.list) do
-		out:extend(led_by(tostring(e.number), "exercise:" .. e.number,
+		out:extend(led_by(e.number .. ".", "exercise:" .. e.number,
 			e.solution or {}))
 	end
 	return out

@@ -41,16 +41,16 @@ settled && /^LaTeX Warning: .* undefined on input line [0-9]+/ {
 }
 
 # report what sticks out
-/^Overfull \\hbox/ {
-	width = $3
-	sub(/^\(/, "", width)
-	sub(/pt$/, "", width)
+/^Overfull \\[hv]box/ {
+	excess = $3
+	sub(/^\(/, "", excess)
+	sub(/pt$/, "", excess)
 	match($0, /lines? [0-9]+/)
 	at = substr($0, RSTART, RLENGTH)
 	sub(/lines? /, "", at)
-	if (width + 0 > 4)
-		print source ":" line[at] ": warning: text is " width \
-			" pt too wide"
+	if (excess + 0 > 4)
+		print source ":" line[at] + 0 ": warning: text is " excess \
+			" pt too " (/vbox/ ? "high" : "wide")
 }
 /^Shrunk table on line [0-9]+/ {
 	print source ":" line[$NF] ": warning: a table is too wide to be read"
