@@ -1,6 +1,6 @@
 # roofline.gp: rate against arithmetic intensity, from the measured peaks, and
 # what our kernels reach (2.7B, bf16)
-height = 92
+height = 84
 load "src/plots/style.gp"
 load "src/plots/rows.gp"
 measured(name) = column("value")*only("quantity", name)

@@ -3,3 +3,6 @@ backward_part = function(variant, n, heads)
 	return tensor_part(5, heads or 16, n or 16384, sum(counter_rows{
 		variant=variant, op="attention backward"}, "launch_us*1e3*SM_GHz"))
 end
+-- backward pass of one head of 1024 queries, replayed, in ms
+short_bwd = function(variant) return on("h100").flash_benchmarking{n=1024, d=128,
+	dtype="bf16", heads=1, variant=variant}.bwd_replay_ms end

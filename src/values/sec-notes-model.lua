@@ -2,6 +2,13 @@
 shapes = {small={C=768, F=3072, L=12, H=12}, medium={C=1024, F=4096, L=24, H=16},
 	large={C=1280, F=5120, L=36, H=20}, xl={C=1600, F=6400, L=48, H=25},
 	["2.7B"]={C=2560, F=10240, L=32, H=32}, ["10B"]={C=4608, F=12288, L=50, H=36}}
+-- are rows of bf16 along the eager path older than the casts that it keeps?
+autocast_later = (function()
+	local rows = on("h100").memory_profiling{size="2.7B", context=512,
+		fusion="eager", mode="forward"}
+	return max(rows{precision="bf16"}, "peak_MiB")
+		< max(rows{precision="fp32"}, "peak_MiB")
+end)()
 vocabulary = 10000
 block_weights = of("4*C^2 + 3*C*F")
 params = function(size) return 2*vocabulary*shapes[size].C + shapes[size].C

@@ -85,7 +85,7 @@ __global__ void simt_forward(Attention a)
 		float s[ROWS], most = largest;
 		for (int j = 0; j < ROWS; j++) {
 			const bool seen = first + j < K.n
-		&& !(a.causal && first + j > row + diagonal);
+				&& !(a.causal && first + j > row + diagonal);
 			s[j] = dot<D>(q, k[j]) * scale;
 			s[j] = seen ? s[j] : -INFINITY;
 			most = fmaxf(most, s[j]);
