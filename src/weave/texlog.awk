@@ -48,8 +48,8 @@ settled && /^LaTeX Warning: .* undefined on input line [0-9]+/ {
 	match($0, /lines? [0-9]+/)
 	at = substr($0, RSTART, RLENGTH)
 	sub(/lines? /, "", at)
-	if (excess + 0 > 4)
-		print source ":" line[at] + 0 ": warning: text is " excess \
+	if (excess + 0 > 4 && (at || /hbox/))
+		print source ":" line[at] ": warning: text is " excess \
 			" pt too " (/vbox/ ? "high" : "wide")
 }
 /^Shrunk table on line [0-9]+/ {
