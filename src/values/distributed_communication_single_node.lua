@@ -24,7 +24,12 @@ fit = function(transport, ranks)
 end
 fit_worst = max(gpu_reduces{bytes=1e7}, "fit(transport, ranks).error")
 h200_reduce = gpu_reduce("nccl", 2, 1e9).busbw_GBps
--- both halves of an all-reduce of host arrays, one after the other
-host_halves_ms = sum(h200.distributed_communication_single_node_collectives{
-	device="cpu", transport="ring", ranks=2, dtype="fp32", bytes=1e8,
-	collective={"reduce-scatter", "all-gather"}}, "time_ms")
+-- both halves of an all-reduce of host arrays, one after the other, in ms
+host_halves = function(ranks, bytes)
+	return sum(h200.distributed_communication_single_node_collectives{
+		device="cpu", transport="ring", ranks=ranks, dtype="fp32", bytes=bytes,
+		collective={"reduce-scatter", "all-gather"}}, "time_ms")
+end
+host_bus = function(ranks)                   -- GB/s of it, 100 MB
+	return 2*(ranks - 1)/ranks*0.1/host_halves(ranks, 1e8)*1e3
+end

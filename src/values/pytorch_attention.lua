@@ -9,6 +9,8 @@ naive_bound = function(n, d, pass)
 end
 exponent = function(column, from, to) return log(attention_pass(to, 64,
 	"forward")[column]/attention_pass(from, 64, "forward")[column], to/from) end
+naive_pair = function(d, n) return ratio(attention_pass(n, d, "forward").ms, 3)
+	.. ", " .. ratio(attention_pass(n, d, "backward").ms, 3) end
 naive_over = map(fits{n=16384}, "ms/naive_bound(n, d, pass)")
 backward_of = function(n, d, column) return cell(on("h100").pytorch_attention{
 	n=n, d=d, pass="backward"}, column) end

@@ -36,4 +36,9 @@ whole_over = function(impl, precision, ...)
 		{impl=impl, phases={...}})
 end
 whole_range = function(...) return range("2", whole_over("eager", ...)) end
+whole_torch = function(precision, ...)
+	return range("2", map(whole_models{impl="pytorch-compiled",
+		precision=precision}, "whole_ms(whole_of('pytorch-eager', it), phases) \z
+		/whole_ms(it, phases)", {phases={...}}))
+end
 whole_gain = function(r, phase) return r[phase]/whole_of("jit", r)[phase] end
