@@ -256,6 +256,9 @@ static void plan_steps(Plan *plan)
 /* the same step with masters in fp32, in either type of the blocks' matmuls */
 static void plan_fp8(Plan *plan)
 {
+	if (given.precision >= 0 || how.strategy >= 0)
+		usage_error("--sweep fp8: no --precision and no --strategy, it has bf16 "
+			"and fp8 by zero2");
 	how.strategy = ZERO2;
 	for (int p = 0; p < 2; p++) {
 		given.precision = p == 0 ? POLICY_BF16 : POLICY_FP8;

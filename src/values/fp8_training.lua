@@ -28,7 +28,8 @@ fp8_linear = function(size)
 		/(fp8_peaks("bf16")*1e9*row.bf16_ms)
 end
 fp8_bound = function(size)
-	return 1 - fp8_linear(size)/2*(1 - fp8_taken(shapes[size].C, 2048))
+	local row = fp8_training{size=size, scaling="tensor-delayed"}
+	return 1 - fp8_linear(size)/2*(1 - fp8_taken(shapes[size].C, 4*row.context))
 end
 -- steps by scaling, with gradients in E5M2, and matmuls of all layers
 fp8_step = function(size, scaling)

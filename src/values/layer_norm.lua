@@ -25,3 +25,8 @@ saved_by_bytes = function(size, bytes) return (2*shapes[size].L + 1)*bytes*2048
 	*shapes[size].C/rate("copy")/1e6 end
 predicted_saving = map(inside{norm="layernorm"}, "saved_by_bytes(size, \z
 	20)/inside_ms(size, 'rmsnorm eager')")
+-- what the kernel of RMSNorm saves forward, in deviations of the pass
+norm_gained = function(size)
+	local row = inside{size=size, norm="rmsnorm fused"}
+	return (inside_ms(size, "rmsnorm eager") - row.fwd_ms)/row.fwd_sd_ms
+end

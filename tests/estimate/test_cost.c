@@ -110,8 +110,6 @@ static void parameters_and_flops(void **state)
 // hold the memory of a stage against the estimate
 static void check_memory(Device *d, int policy, int ranks, int stage, long ahead)
 {
-	if (policy == POLICY_FP8 && stage == 3)
-		return;
 	const Shape shape = { 333, 64, 64, 160, 3 + (long)(4 * uniform()), 4, 16,
 		1e4 };
 	enum { B = 4 };
@@ -156,7 +154,7 @@ static void memory_is_the_estimate(void **state)
 			"bytes with blocks run again");
 		model_free(&m);
 		for (int ranks = 2; ranks <= 4; ranks += 2)
-			for (int stage = 1; stage <= 3; stage++)
+			for (int stage = 1; stage <= (policy == POLICY_FP8 ? 2 : 3); stage++)
 				check_memory(d, policy, ranks, stage, stage == 3 ? ranks - 2 : 0);
 	}
 	device_close(&d);

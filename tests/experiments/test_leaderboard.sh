@@ -64,6 +64,8 @@ expect 'nor with it' 2 'gathers no codes, expected zero2' leaderboard \
 check 'its peak in fp8' near peak_MiB derived_MiB 0.005
 check 'fp8 beside bf16' table --sweep fp8
 check 'both types' [ "$(column precision | xargs)" = 'bf16 fp8' ]
+expect 'no third type' 2 'no --precision' leaderboard --device cpu \
+	--sweep fp8 --precision fp32
 expect 'no probe of fp8' 2 'multiplies in bf16' leaderboard --device cpu \
 	--sweep probe --precision fp8
 check 'one rank' table --ranks 1 --batch 1
