@@ -99,10 +99,15 @@ static void fit_memory(LargeStep *s)
 		most = run->device->limit / 64.0 * 63;
 	if (s->config.recompute == 0 && !model_plan(run->m, run->config.batch,
 		c->context, &by, most, c->head_tokens, &plan))
-		plan.drop_gate_up = plan.drop_qkv = (int)c->layers;
+		plan = (ModelPlan){ .drop_gate_up = (int)c->layers,
+			.drop_qkv = (int)c->layers,
+			.drop_weight_codes = run->m->fp8 != NULL,
+			.drop_codes = run->m->fp8 ? (int)c->layers : 0 };
 	plan.head_chunk = c->head_tokens;
 	plan.drop_gate_up = (int)comm_max(run->comm, plan.drop_gate_up);
 	plan.drop_qkv = (int)comm_max(run->comm, plan.drop_qkv);
+	plan.drop_codes = (int)comm_max(run->comm, plan.drop_codes);
+	plan.drop_weight_codes = comm_max(run->comm, plan.drop_weight_codes) > 0;
 	model_follow(run->m, &plan);
 }
 
@@ -187,6 +192,9 @@ static void set_memory(Row *row, const LargeStep *s)
 	row_set(row, "derived_MiB", "%.3f", e.total / MiB);
 	row_set(row, "drop_gate_up", "%d", run->m->plan.drop_gate_up);
 	row_set(row, "drop_qkv", "%d", run->m->plan.drop_qkv);
+	row_set(row, "drop_codes", "%d", run->m->plan.drop_codes);
+	row_set(row, "drop_weight_codes", "%s", run->m->plan.drop_weight_codes
+		? "yes" : "no");
 	row_set(row, "workspace_MiB", "%.3f", workspace / MiB);
 }
 

@@ -19,40 +19,47 @@ double model_plan_bytes(const Model *m, size_t B, size_t T, const Sharding *by,
 }
 
 // find how little blocks must drop
-/* the fewest blocks that drop q, k and v under which the plan fits; one more
- * than there are: none do */
-static int fewest_qkv(DryRun *r, int layers, double nbytes, ModelPlan p)
+/* sets count, a number of blocks in p, to the fewest under which p fits; false,
+ * with all blocks, if none do */
+static bool fewest(DryRun *r, int layers, double nbytes, const ModelPlan *p,
+	int *count)
 {
 	int low = 0, high = layers - 1;
-	p.drop_qkv = high;
-	if (!fits(r, &p, nbytes)) {
-		p.drop_qkv = layers;
-		return layers + !fits(r, &p, nbytes);
+	*count = high;
+	if (!fits(r, p, nbytes)) {
+		*count = layers;
+		return fits(r, p, nbytes);
 	}
 	while (low < high) {
-		p.drop_qkv = (low + high) / 2;
-		if (fits(r, &p, nbytes))
-			high = p.drop_qkv;
+		*count = (low + high) / 2;
+		if (fits(r, p, nbytes))
+			high = *count;
 		else
-			low = p.drop_qkv + 1;
+			low = *count + 1;
 	}
-	return low;
+	*count = low;
+	return true;
 }
 
 /* sets how many blocks drop what, so that the plan fits and drops least;
  * returns false if none fits */
-static bool drop_least(DryRun *r, const Shape *shape, double nbytes,
-	ModelPlan *plan)
+static bool drop_least(DryRun *r, const Model *m, double nbytes, ModelPlan *plan)
 {
+	const Shape *shape = &m->shape;
 	int L = (int)shape->layers;
 	double gate_up = 2.0 * shape->d_ff,
 		qkv = 3.0 * shape->heads * shape->d_head, least = INFINITY;
 	ModelPlan p = *plan;
+	p.drop_weight_codes = m->fp8 != NULL;
+	if (m->fp8 && fewest(r, L, nbytes, &p, &p.drop_codes)) {
+		*plan = p;
+		return true;
+	}
 	for (p.drop_gate_up = 0; p.drop_gate_up <= L
 		&& p.drop_gate_up * gate_up < least; p.drop_gate_up++) {
-		p.drop_qkv = fewest_qkv(r, L, nbytes, p);
+		bool found = fewest(r, L, nbytes, &p, &p.drop_qkv);
 		double dropped = p.drop_gate_up * gate_up + p.drop_qkv * qkv;
-		if (p.drop_qkv > L || dropped >= least)
+		if (!found || dropped >= least)
 			continue;
 		*plan = p;
 		least = dropped;
@@ -61,7 +68,7 @@ static bool drop_least(DryRun *r, const Shape *shape, double nbytes,
 }
 
 // try chunks from the longest to the shortest
-static bool find_plan(DryRun *r, const Shape *shape, long N, double nbytes,
+static bool find_plan(DryRun *r, const Model *m, long N, double nbytes,
 	long chunk, ModelPlan *plan)
 {
 	static const long usual[] = { 4096, 1024, 256, 64 };
@@ -72,13 +79,13 @@ static bool find_plan(DryRun *r, const Shape *shape, long N, double nbytes,
 		return true;
 	for (int i = 0; i < n; i++) {
 		*plan = (ModelPlan){ .head_chunk = chunks[i] };
-		if (chunks[i] < N && drop_least(r, shape, nbytes, plan))
+		if (chunks[i] < N && drop_least(r, m, nbytes, plan))
 			return true;
 	}
 	if (N > chunks[n - 1])
 		return false;
 	*plan = (ModelPlan){ 0 };
-	return drop_least(r, shape, nbytes, plan);
+	return drop_least(r, m, nbytes, plan);
 }
 
 bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
@@ -86,7 +93,7 @@ bool model_plan(const Model *m, size_t B, size_t T, const Sharding *by,
 {
 	assert(m->fused && m->checkpoint_every == 0);
 	DryRun *r = dry_run_new(m, B, T, MODE_TRAIN, by);
-	bool found = find_plan(r, &m->shape, (long)(B * T), nbytes, chunk, plan);
+	bool found = find_plan(r, m, (long)(B * T), nbytes, chunk, plan);
 	dry_run_free(&r);
 	return found;
 }

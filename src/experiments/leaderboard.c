@@ -259,10 +259,14 @@ static void plan_fp8(Plan *plan)
 	if (given.precision >= 0 || how.strategy >= 0)
 		usage_error("--sweep fp8: no --precision and no --strategy, it has bf16 "
 			"and fp8 by zero2");
-	how.strategy = ZERO2;
+	settle_options();
+	StepConfig c = how;
+	c.of = given;
+	c.strategy = ZERO2;
+	c.deterministic = !atomic;
 	for (int p = 0; p < 2; p++) {
-		given.precision = p == 0 ? POLICY_BF16 : POLICY_FP8;
-		plan_steps(plan);
+		c.of.precision = p == 0 ? POLICY_BF16 : POLICY_FP8;
+		plan_add(plan, &c);
 	}
 }
 

@@ -215,6 +215,29 @@ static void cast_weights(Model *m, Array w, ParamSpan W)
 	m->fp8->fresh[W.first] = true;
 }
 
+/* codes of weights w for a matmul: the model's, or, where none are kept, those
+ * that drop_weights frees behind it */
+static Fp8Matrix weight_codes(Model *m, Array w, ParamSpan W, bool turned)
+{
+	const Parameter *p = &m->params[W.first].about;
+	size_t rows = p->rows * W.count, columns = p->columns;
+	if (!m->plan.drop_weight_codes && !turned)
+		cast_weights(m, w, W);
+	if (!m->plan.drop_weight_codes)
+		return (turned ? m->fp8->turned : m->fp8->straight)[W.first];
+	Fp8Matrix codes = new_matrix(m, turned ? columns : rows, turned ? rows
+		: columns, E4M3, false, MEM_TEMPORARY);
+	cast(m, (Fp8Input){ w }, rows, columns, site_of(W, FP8_W),
+		turned ? NULL : &codes, turned ? &codes : NULL);
+	return codes;
+}
+
+static void drop_weights(Model *m, Fp8Matrix *codes)
+{
+	if (m->plan.drop_weight_codes)
+		drop_matrix(m, codes);
+}
+
 /* dY straight (N, rows), or turned; the other form waits in rest */
 static Fp8Matrix take_dy(Model *m, Fp8Input dy, ParamSpan W, size_t N,
 	bool turned)
@@ -297,13 +320,12 @@ void fp8_updated(Model *m)
 }
 
 // renew the codes of weights
-static void renew(Model *m, ParamSpan W)
+static void renew_copy(Model *m, ParamSpan W)
 {
 	for (int i = W.first; i < W.first + W.count; i++) {
 		const Param *p = &m->params[i];
 		m->ops->cast(m->device, p->compute, p->weight, p->about.count);
 	}
-	cast_weights(m, m->params[W.first].compute, W);
 }
 
 void fp8_weights_changed(Model *m)
@@ -311,9 +333,24 @@ void fp8_weights_changed(Model *m)
 	for (size_t i = 0; i < weights_of(m); i++) {
 		ParamSpan W = fused_weight(m, (int)i);
 		m->fp8->fresh[W.first] = false;
-		if (m->fp8->updated)
-			renew(m, W);
+		if (m->fp8->updated) {
+			renew_copy(m, W);
+			cast_weights(m, m->params[W.first].compute, W);
+		}
 	}
+}
+
+void fp8_drop_weights(Model *m)
+{
+	for (size_t i = 0; i < weights_of(m); i++) {
+		ParamSpan W = fused_weight(m, (int)i);
+		if (m->fp8->updated)
+			renew_copy(m, W);
+		m->fp8->fresh[W.first] = false;
+		drop_matrix(m, &m->fp8->straight[W.first]);
+		drop_matrix(m, &m->fp8->turned[W.first]);
+	}
+	m->fp8->updated = false;
 }
 
 // multiply a layer in FP8
@@ -332,8 +369,9 @@ void fp8_forward(Model *m, Array Y, Fp8Input x, Array w, ParamSpan W, size_t N)
 	if (keep)
 		*kept = new_matrix(m, columns, N, E4M3, false, MEM_ACTIVATION);
 	cast(m, x, N, columns, site_of(W, FP8_X), &X, keep ? kept : NULL);
-	cast_weights(m, w, W);
-	multiply(m, Y, X, m->fp8->straight[W.first], 0);
+	Fp8Matrix codes = weight_codes(m, w, W, false);
+	multiply(m, Y, X, codes, 0);
+	drop_weights(m, &codes);
 	drop_matrix(m, &X);
 }
 
@@ -351,8 +389,10 @@ bool fp8_kept(const Model *m, ParamSpan W)
 void fp8_backward_input(Model *m, Array dX, double beta, Fp8Input dy,
 	ParamSpan W, size_t N)
 {
-	Fp8Matrix dY = take_dy(m, dy, W, N, false);
-	multiply(m, dX, dY, m->fp8->turned[W.first], beta);
+	Fp8Matrix dY = take_dy(m, dy, W, N, false),
+		codes = weight_codes(m, m->params[W.first].compute, W, true);
+	multiply(m, dX, dY, codes, beta);
+	drop_weights(m, &codes);
 	drop_matrix(m, &dY);
 }
 

@@ -88,4 +88,6 @@ const Fp8Cast *fp8_update(const Model *m, int i);
 void fp8_updated(Model *m);
 /* after any other change of weights or scales */
 void fp8_weights_changed(Model *m);
+/* frees the codes of weights, for a plan that keeps none */
+void fp8_drop_weights(Model *m);
 #endif

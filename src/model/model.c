@@ -264,7 +264,11 @@ void model_follow(Model *m, const ModelPlan *plan)
 	assert(m->checkpoint_every == 0
 		|| (plan->drop_gate_up == 0 && plan->drop_qkv == 0));
 	assert(m->fused || (plan->drop_gate_up == 0 && plan->drop_qkv == 0));
+	assert((plan->drop_codes == 0 && !plan->drop_weight_codes)
+		|| (m->fused && m->fp8));
 	m->plan = *plan;
+	if (plan->drop_weight_codes)
+		fp8_drop_weights(m);
 }
 
 void model_weights_changed(Model *m)

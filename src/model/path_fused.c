@@ -60,7 +60,8 @@ static Array through_w2_in_fp8(Model *m, Activations *s, ParamSpan w2, bool keep
 	size_t N = m->B * m->T;
 	Array branch = temporary(m, N * m->shape.d_model,
 		m->policy->op[OP_LINEAR].output, "ffn.w2");
-	fp8_keep(m, keep);
+	if (!keep)
+		fp8_keep(m, false);
 	fp8_forward(m, branch, (Fp8Input){ .source = FP8_SWIGLU,
 		.ab = s->gate_up }, m->params[w2.first].compute, w2, N);
 	if (!keep)
@@ -94,7 +95,7 @@ static void run_block(Model *m, int layer, Stream *stream, bool keep,
 	Activations *s = &m->activations[layer];
 	Type type = m->policy->op[OP_LINEAR].output;
 	int first = in_block(m, layer, P_LN1);
-	fp8_keep(m, keep);
+	fp8_keep(m, keep && layer >= m->plan.drop_codes);
 	Array *place = norm_place(m, &s->norm1, keep), norm = add_and_normalise(m,
 		stream, &s->x, &s->rho1, first, keep, place);
 	// project, attend, project back
@@ -196,6 +197,7 @@ static Array linear_again(Model *m, Array *norm, Array sum, int gain,
 	if (norm->at == NULL)
 		*norm = norm_again(m, sum, gain);
 	Array y = activation(m, N * width, OP_LINEAR, name);
+	fp8_keep(m, true);
 	linear_forward(m, y, *norm, weights, N);
 	return y;
 }

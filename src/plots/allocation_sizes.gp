@@ -10,7 +10,7 @@ largest(f) = rows("name\tMiB\tcount", sprintf("c(\"fusion\") == \"%s\" && \
 unset grid
 set grid xtics
 set key off
-set ytics font ",7"
+set ytics font ",7.4"
 set xlabel "MiB"
 set multiplot layout 2,1 margins 0.47, 0.95, 0.09, 0.94 spacing 0, 0.2
 do for [f in "eager fused"] {
@@ -23,6 +23,6 @@ do for [f in "eager fused"] {
 		(-$0 + 0.38):ytic(stringcolumn("name")) with boxxyerror \
 		lc rgb "#1b3560", \
 		"" using "MiB":(-$0):(sprintf(" x %d", column("count"))) \
-		with labels left font ",7"
+		with labels left font ",7.4"
 }
 unset multiplot

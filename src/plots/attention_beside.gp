@@ -17,7 +17,7 @@ shapes = rows("shape\tfwd\treplay\tatomic\tdet", " \
 set ylabel "time of cuDNN / ours"
 set yrange [0:2.1]
 set xrange [-0.5:*]
-set xtics scale 0 font ",7"
+set xtics scale 0 font ",7.4"
 w = 0.26
 plot shapes using ($0 - w):"fwd":(w) with boxes \
 	lc rgb colour_forward title "forward", \

@@ -29,7 +29,7 @@ plot parts("xl") using "context":"softmax" with linespoints lt 2 \
 set ylabel "time of softmax / time of matmuls"
 unset logscale y
 set yrange [0:3.6]
-set key maxrows 2 samplen 1 width 1
+set key maxrows 2 samplen 1 width 1.4
 plot for [i=1:words(sizes)] parts(word(sizes, i)) \
 	using "context":(column("softmax")/column("matmuls")) with linespoints \
 	lt i title word(sizes, i), \

@@ -38,7 +38,7 @@ do for [p in "low exact"] {
 		lc rgb colour_of(word(drawn, i)), \
 		for [i=1:words(drawn)] table using (column("n") \
 		*at_end(word(drawn, i))):(ms(dtype, word(drawn, i))): \
-		(word(drawn, i)) with labels left noenhanced font ",7" \
+		(word(drawn, i)) with labels left noenhanced font ",7.4" \
 		offset aside(word(drawn, i)), above(word(drawn, i))
 	unset ylabel
 }

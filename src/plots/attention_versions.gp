@@ -28,7 +28,7 @@ unset grid
 unset key
 set arrow from peak, graph 0 to peak, graph 1 nohead lt 9 front
 set multiplot layout 1,2 margins 0.2, 0.98, 0.15, 0.9 spacing 0.06, 0
-set label 1 "peak" at peak, graph 1.03 center font ",7"
+set label 1 "peak" at peak, graph 1.03 center font ",7.4"
 set xlabel "TFLOP/s"
 do for [pass in "fwd bwd"] {
 	set title pass eq "fwd" ? "forward" : "backward"
@@ -41,7 +41,7 @@ do for [pass in "fwd bwd"] {
 		lc rgb "black" lw 1.5, \
 		"" using (rate(pass) > 60 ? 14 : rate(pass) > 0 ? 44 : NaN):(place(0)): \
 		(sprintf("%.0f", rate(pass))):(rate(pass) > 60 ? 0xffffff : 0) \
-		with labels left font ",7" textcolor rgb variable
+		with labels left font ",7.4" textcolor rgb variable
 	unset ytics
 }
 unset multiplot

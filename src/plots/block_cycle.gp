@@ -63,7 +63,7 @@ named(dummy) = right("eager") - left("eager") > 0.06*(to - from) \
 	? stringcolumn("range") : ""
 plot @boxes lw 0.6 lc rgb variable, \
 	table using (centre("eager")):(level(0)):(named(0)): \
-	(ink(stringcolumn("range"))) with labels font ",7" textcolor rgb variable
+	(ink(stringcolumn("range"))) with labels font ",7.4" textcolor rgb variable
 set border 3
 set grid ytics
 set ytics autofreq scale 0.5

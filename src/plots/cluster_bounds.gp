@@ -44,7 +44,7 @@ do for [pass in "backward forward"] {
 		title (i == 1 ? "bound" : ""), \
 		for [i=1:2] file using (crossing(word(links, i), pass)): \
 		(at_bound(pass)):(sprintf("%.3g", bound(pass))) with labels left \
-		font ",7" offset 0.5, (pass eq "forward" && i == 2 ? 1.4 : 0.7) \
+		font ",7.4" offset 0.5, (pass eq "forward" && i == 2 ? 1.4 : 0.7) \
 		notitle
 }
 unset multiplot

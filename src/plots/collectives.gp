@@ -38,7 +38,7 @@ set logscale xy
 set xrange [0.4:largest*1.3]
 set xlabel "bytes of the array, S (MB)"
 set samples 200
-set key noenhanced maxrows 2 width 0 samplen 1.3
+set key noenhanced maxrows 2 width 1 samplen 1.3
 set ylabel "time (ms)"
 plot for [i=1:words(shown)] a[i] + b[i]*x with lines lt i dt 1 lw 0.8 notitle, \
 	for [i=1:words(shown)] table using (column("bytes")*1e-6): \

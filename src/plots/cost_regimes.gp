@@ -1,5 +1,5 @@
 # cost_regimes.gp: the fastest way to divide a step, by devices and batch
-height = 100
+height = 94
 load "src/plots/style.gp"
 models = "xl 8B 70B 405B"
 ways = "'one device' DDP ZeRO-1 FSDP 'and tensor parallelism' 'pipeline faster'"

@@ -17,12 +17,13 @@ set arrow from 0, graph 0 to 0, graph 1 nohead lt 9
 number = 0
 rect(y) = sprintf("set object %d rect from %g, %g to %g, %g fs solid 0.85 \
 noborder fc rgb '%s'", number, from, y - 0.36, to, y + 0.36, colour)
-# inside of a segment, or behind the last one
+# inside of a segment, above a narrow one, or behind the last one
+fits(dummy) = to - from > 0.0155*strlen(text)*(whole + opened)
 name(y) = to - from < 0.05*(whole + opened) ? last ? sprintf("set label %d \
-'%s' at %g, %g left offset 0.4, 0 front font ',7'", number, text, to, y) \
+'%s' at %g, %g left offset 0.4, 0 front font ',7.4'", number, text, to, y) \
 : "" : sprintf("set label %d \
-'%s' at %g, %g center front font ',7' tc rgb '%s'", number, text, \
-(from + to)/2, y, ink)
+'%s' at %g, %g center front font ',7.4' tc rgb '%s'", number, text, \
+(from + to)/2, y + (fits(0) ? 0 : 0.5), fits(0) ? ink : "black")
 bar = "number = number + 1; eval rect(y); eval name(y)"
 from = -opened; to = 0; y = 2
 colour = "#b9bec6"; text = "opening the device"; ink = "black"

@@ -1,6 +1,6 @@
 # flame_graph.gp: ranges of a forward pass in time over three blocks, and ranges
 # and kernels of the whole pass added up, one upon the other
-height = 140
+height = 116
 load "src/plots/style.gp"
 set datafile missing NaN
 level(dummy) = column("depth")
@@ -23,9 +23,10 @@ unset ytics
 set border 1
 set key off
 set style fill solid 0.85 border lc rgb "white"
-set multiplot layout 3,1
-set xlabel "ms"
-set yrange [-0.5:5.6]
+set multiplot layout 3,1 margins 0.03, 0.97, 0.09, 0.955 spacing 0, 0.135
+set xlabel "ms" offset 0, 0.5
+set title offset 0, -0.5
+set yrange [-0.5:4.6]
 # in time: from the start of one block to the end of the second after it
 load "src/plots/rows.gp"
 layer = "c(\"fusion\") == \"eager\" && c(\"range\") == \"layer\" "
@@ -40,14 +41,14 @@ inside(x) = x < begin ? begin : x > end ? end : x
 low(dummy) = inside(column("start_ms"))*only("fusion", "eager")
 high(dummy) = inside(column("end_ms"))*only("fusion", "eager")
 set xrange [begin:end]
-shown(dummy) = high(0) - low(0) > 0.055*(end - begin) ? \
+shown(dummy) = high(0) - low(0) > 0.062*(end - begin) ? \
 	stringcolumn("range") : ""
 set title sprintf("eager, in time: %d blocks of %d", blocks, count)
 plot table2 using (low(0)/(high(0) > low(0))):(level(0)):(low(0)):(high(0)): \
 	(level(0) - 0.48):(level(0) + 0.48):(shade(stringcolumn("range"))) \
 	with boxxyerror lw 0.3 lc rgb variable, \
 	"" using (low(0) + (end - begin)*0.003):(level(0)):(shown(0)): \
-	(ink(stringcolumn("range"))) with labels left font ",7" \
+	(ink(stringcolumn("range"))) with labels left font ",7.4" \
 	textcolor rgb variable
 short(box) = strstrt(box, "gemm") ? "GEMM" : box
 left(f) = column("start_ms")*only("fusion", f)
@@ -68,6 +69,6 @@ do for [f in "eager fused"] {
 		with boxxyerror lw 0.3 lc rgb variable, \
 		"" using (left(f) + total*0.003):(level(0)):(text(0)): \
 		(ink(stringcolumn("box"))) with labels left \
-		noenhanced font ",7" textcolor rgb variable
+		noenhanced font ",7.4" textcolor rgb variable
 }
 unset multiplot

@@ -55,6 +55,6 @@ do for [shows in "step block"] {
 		(low(f)):(high(f)):(row(0) - 0.4):(row(0) + 0.4) \
 		with boxxyerror fs solid noborder lc rgb word(classes, k - 5), \
 		"" using (middle(f)):(row(0)):(named(0)):(dark(0) ? 0xffffff : 0) \
-		with labels font ",7" tc rgb variable
+		with labels font ",7.4" tc rgb variable
 }
 unset multiplot

@@ -39,8 +39,9 @@ do for [f in "eager fused"] {
 			stats begins(f, "fp32", "backward") using "ms" nooutput
 			set arrow from STATS_min, graph 0 to STATS_min, graph 1 nohead front \
 				lc rgb "#444444" dt (4, 3)
-			set label 11 "forward" at STATS_min*0.5, graph 0.25 center front \
-				textcolor rgb "white" rotate by 90
+			set label 11 "forward" at STATS_min*0.5, graph (f eq "eager" ? \
+				0.55 : 0.64) center front textcolor rgb "white" \
+				font ",7.4" rotate by 90
 			set label 12 "backward" at STATS_min*(f eq "eager" ? 3.9 : 3), \
 				graph 0.07 center front textcolor rgb "white"
 			if (f eq "eager") {
@@ -48,7 +49,7 @@ do for [f in "eager fused"] {
 				set arrow from STATS_min, graph 0 to STATS_min, graph 1 \
 					nohead front lc rgb "#444444" dt (4, 3)
 				set label 13 "optimizer" at (STATS_min + last)/2, graph 0.07 \
-					center front textcolor rgb "white" font ",7"
+					center front textcolor rgb "white" font ",7.4"
 			}
 		}
 		set xlabel "time of the host (ms)"

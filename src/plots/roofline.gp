@@ -69,7 +69,7 @@ do for [i=1:3] {
 	back_reached[i] = real(word(backward_FLOPs, i)) \
 		/kernel(word(backward, i), "us")/1e6
 }
-set label "v4" at 6400, flash_backward left font ",7"
+set label "v4" at 6400, flash_backward left font ",7.4"
 set label "scores" at scores*1.2, roof(scores, bf16)*0.75 left
 set label "FlashAttention, T = 512" at T/4*0.85, roof(T/4, bf16)*1.1 right
 set label "FlashAttention, T = 16384" at 18000, bf16*1.3 right
@@ -77,7 +77,7 @@ set label "linear layers" at linear*1.1, all_linear*0.72 right
 versions = "mma_sync wgmma warp_specialized"
 do for [v=1:3] {
 	set label sprintf("v%d", v + 1) at 3300, flash(word(versions, v)) \
-		right font ",7"
+		right font ",7.4"
 }
 plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	flat(x, fp32) with lines lt 2, \

@@ -19,7 +19,7 @@ set style histogram rowstacked
 set boxwidth 0.7 relative
 set yrange [0:*]
 set offsets 0, 0, graph 0.04, 0
-set xtics rotate by 40 right scale 0 font ",7"
+set xtics rotate by 40 right scale 0 font ",7.4"
 set key at screen 0.12, screen 0.99 left top maxrows 2 width 0
 set tmargin at screen 0.78
 found = system(by_name."!seen[c(\"precision\")]++ { \

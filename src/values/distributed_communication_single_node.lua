@@ -1,8 +1,13 @@
 gpu_reduces = ok_of(h200.distributed_communication_single_node,
 	{dtype="fp32", device="cuda"})
 gpu_reduce = by(gpu_reduces, "transport, ranks, bytes")
-host_reduce = by(on("cpu").distributed_communication_single_node{status="ok",
-	device="cpu", dtype="fp32"}, "transport, ranks, bytes")
+host_reduces = ok_of(h200.distributed_communication_single_node_hosts,
+	{dtype="fp32"})
+host_reduce = by(host_reduces, "transport, ranks, bytes")
+alternate_over = function(ranks)             -- the ring's time, 1 GB
+	return host_reduce("alternate", ranks, 1e9).time_ms
+		/host_reduce("ring", ranks, 1e9).time_ms
+end
 -- of t = a + b s, with the least squares of relative errors; a is not negative
 line_through = function(rows)
 	local uu, uv, vv = sum(rows, "1/time_ms^2"), sum(rows, "bytes/time_ms^2"),
@@ -29,7 +34,4 @@ host_halves = function(ranks, bytes)
 	return sum(h200.distributed_communication_single_node_collectives{
 		device="cpu", transport="ring", ranks=ranks, dtype="fp32", bytes=bytes,
 		collective={"reduce-scatter", "all-gather"}}, "time_ms")
-end
-host_bus = function(ranks)                   -- GB/s of it, 100 MB
-	return 2*(ranks - 1)/ranks*0.1/host_halves(ranks, 1e8)*1e3
 end

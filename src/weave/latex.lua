@@ -227,15 +227,30 @@ local function put_rows(out, rows, first, between)
 	end
 end
 
-local short = {"\\begin{nwtable}\n", "\\nwfit{\\begin{tabular}{@{}",
-	"\\bottomrule\\end{tabular}}\n\\end{nwtable}", "\\midrule\n"}
+local function keep_in_place(list)
+	local seen = list:filter(function(b) return b.t ~= "RawBlock" end)
+	for k, b in ipairs(seen) do
+		local before, after = seen[k - 1] or {}, seen[k + 1]
+		local alone = before.t == "Header" and (not after or after.t == "Header")
+		local announced = before.t == "Para"
+			and pandoc.utils.stringify(before):find(":$")
+		if b.t == "Div" and b.classes[1] == "grid" and (alone or announced) then
+			b.attributes.floats = "no"
+		end
+	end
+	return list
+end
+
+local short = {"\\begin{nwtable%s}\n", "\\nwfit{\\begin{tabular}{@{}",
+	"\\bottomrule\\end{tabular}}\n\\end{nwtable%s}", "\\midrule\n"}
 local long = {"\\begin{nwlong}", "\\begin{longtable}{@{}",
 	"\\end{longtable}\\end{nwlong}", "\\midrule\\endhead\\bottomrule\\endfoot\n"}
 
 function divisions.grid(d)
 	local rows, is_long = d.content:walk(writer), d.attributes.long == "yes"
 	local begin, open, close, behind = table.unpack(is_long and long or short)
-	local out = pandoc.Inlines {raw(begin)}
+	local how = d.attributes.floats == "yes" and parts == 1 and "float" or ""
+	local out = pandoc.Inlines {raw(begin:format(how))}
 	if #rows[1].content > 0 then
 		out:insert(raw "\\caption{")
 		out:extend(rows[1].content)
@@ -252,7 +267,7 @@ function divisions.grid(d)
 	end
 	out:insert(raw(behind))
 	put_rows(out, rows, 2, "\\addlinespace\n")
-	out:insert(raw(close))
+	out:insert(raw(close:format(how)))
 	return pandoc.Plain(out)
 end
 
@@ -364,12 +379,12 @@ end
 function writer.Header(h)
 	h.content = h.content:walk {Link = writer.Link, Span = writer.Span}
 	if not h.classes:includes("evidence") then return h, false end
-	return {block "\\nwneeds{13\\baselineskip}", h}, false
+	return {block "\\nwneeds{10\\baselineskip}", h}, false
 end
 
 -- write the document for TeX
 function Pandoc(doc)
-	doc.blocks = doc.blocks:walk(writer)
+	doc.blocks = doc.blocks:walk({Blocks = keep_in_place}):walk(writer)
 	for key, v in pairs(doc.meta) do
 		local kind = pandoc.utils.type(v)
 		if kind == "Inlines" or kind == "Blocks" then

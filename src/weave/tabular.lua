@@ -50,6 +50,7 @@ function M.layout(x)
 	end
 	return pandoc.Div(out, pandoc.Attr(x.label or "", {"grid"}, {
 		align = x.align or alignment(x),
-		long = #x.rows > 30 and not x.framed and "yes" or "no"}))
+		long = #x.rows > 30 and not x.framed and "yes" or "no",
+		floats = (x.label or "") ~= "" and not x.framed and "yes" or "no"}))
 end
 return M

@@ -30,6 +30,8 @@ static void check_path(Device *d, int policy, bool fused, int K, bool nested,
 	ModelPlan plan = { .head_chunk = chunk };
 	if (fused && K == 0 && chunk > 1)
 		plan.drop_gate_up = 1 + chunk % 2, plan.drop_qkv = 2;
+	if (m->fp8 && fused && K == 0 && chunk)
+		plan.drop_codes = 1, plan.drop_weight_codes = chunk > 1;
 	model_follow(m, &plan);
 	Batch b = batch_random(B, T, shape.vocab, 1);
 	device_reset_peak(d);

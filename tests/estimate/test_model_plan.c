@@ -42,6 +42,37 @@ static void expect_step_within(Model *m, double nbytes, const ModelPlan *plan)
 	batch_free(&b);
 }
 
+/* in FP8 a plan drops codes before anything that takes a matmul */
+static void codes_are_dropped_first(void **state)
+{
+	const Shape shape = { 700, T, 64, 160, 4, 4, 16, 10000 };
+	Device *d = device_open("cpu");
+	Model *m = model_new(d, &shape, &policies[POLICY_FP8], 1);
+	ModelPlan plan = { .head_chunk = 64 }, least = { 64, .drop_codes = 4,
+		.drop_weight_codes = true };
+	model_fuse(m);
+	double all = model_plan_bytes(m, B, T, NULL, &plan);
+	assert_true(model_plan(m, B, T, NULL, all - 1, 64, &plan));
+	assert_true(plan.drop_weight_codes && plan.drop_codes == 0
+		&& dropped(&shape, &plan) == 0);
+	double weights = model_plan_bytes(m, B, T, NULL, &plan),
+		codes = model_plan_bytes(m, B, T, NULL, &least);
+	assert_true(codes < weights && weights < all);
+	for (int i = 0; i < 4; i++) {
+		double nbytes = weights - 1 - i * (weights - 1 - codes) / 3;
+		assert_true(model_plan(m, B, T, NULL, nbytes, 64, &plan));
+		assert_true(plan.drop_codes > 0 && dropped(&shape, &plan) == 0);
+		assert_true(model_plan_bytes(m, B, T, NULL, &plan) <= nbytes);
+		expect_step_within(m, nbytes, &plan);
+		plan.drop_codes--;
+		assert_true(model_plan_bytes(m, B, T, NULL, &plan) > nbytes);
+	}
+	assert_true(model_plan(m, B, T, NULL, codes - 1, 64, &plan));
+	assert_true(plan.drop_codes == 4 && dropped(&shape, &plan) > 0);
+	model_free(&m);
+	device_close(&d);
+}
+
 static void plans_fit_and_drop_least(void **state)
 {
 	const Shape shape = { 700, T, 64, 160, 4, 4, 16, 10000 };
@@ -128,6 +159,7 @@ static void probabilities_are_dropped_where_they_do_not_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		checked(codes_are_dropped_first),
 		checked(plans_fit_and_drop_least), checked(a_large_model_is_planned),
 		checked(probabilities_are_dropped_where_they_do_not_fit),
 	};

@@ -134,6 +134,32 @@ static void expect_gradients_of(Model *m, Model *other)
 	assert_memory_equal(got.at, want.at, m->extent * sizeof(real));
 }
 
+/* a model that casts weights where it reads them is the same, from the start
+ * or from the third step on */
+static void weights_may_keep_no_codes(void **state)
+{
+	const ModelPlan none = { .drop_weight_codes = true, .drop_codes = 1 };
+	for (int i = 0; i < NFP8_SCALINGS * 2; i++) {
+		const Fp8Settings s = { i / 2, E5M2 };
+		Optimizer o, another;
+		Model *m = trained(s, 0, &o), *other = trained(s, i % 2 ? 2 : 0,
+			&another);
+		model_follow(other, &none);
+		train(m, &o, 4);
+		train(other, &another, i % 2 ? 2 : 4);
+		assert_true(m->fp8->straight[in_block(m, 0, P_Q)].codes.at
+			&& !other->fp8->straight[in_block(m, 0, P_Q)].codes.at);
+		assert_memory_equal(other->weights.at, m->weights.at, m->extent
+			* sizeof(real));
+		expect_gradients_of(other, m);
+		optimizer_free(&o);
+		optimizer_free(&another);
+		model_free(&m);
+		model_free(&other);
+		release(state);
+	}
+}
+
 static void codes_follow_the_weights(void **state)
 {
 	for (int i = 0; i < NFP8_SCALINGS; i++) {
@@ -226,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		checked(settings_are_near_bf16), checked(maxima_are_delayed),
 		checked(looking_leaves_no_trace), checked(codes_follow_the_weights),
+		checked(weights_may_keep_no_codes),
 		checked(overflow_is_named),
 		checked(the_jit_is_refused),
 	};

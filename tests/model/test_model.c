@@ -381,23 +381,26 @@ static void a_stream_in_bf16_is_about_as_exact(void **state)
 static void what_blocks_drop_is_made_again(void **state)
 {
 	const Shape deep = { 50, 8, 16, 24, 4, 2, 8, 10000 };
-	static const int drops[][2] = { { 1, 0 }, { 0, 1 }, { 2, 3 }, { 4, 2 },
-		{ 4, 4 } };
-	for (int i = 0; i < 2 * NPOLICIES * 5; i++) {
-		Model *m = rough_under(&policies[i / 10], &deep);
+	static const int drops[][3] = { { 1, 0, 0 }, { 0, 1, 2 }, { 2, 3, 1 },
+		{ 4, 2, 0 }, { 4, 4, 4 }, { 0, 0, 3 } };
+	for (int i = 0; i < 2 * NPOLICIES * 6; i++) {
+		Model *m = rough_under(&policies[i / 12], &deep);
 		DrawnBatch b = batch(2, 8, 1);
 		model_fuse(m);
 		m->flash = i % 2;
-		const int *d = drops[i / 2 % 5];
+		const int *d = drops[i / 2 % 6], codes = m->fp8 ? d[2] : 0;
 		Array want = gradients(m, &b, false);
 		forward(m, &b, true);
 		size_t saved = device->total;
-		model_follow(m, &(ModelPlan){ .drop_gate_up = d[0], .drop_qkv = d[1] });
+		model_follow(m, &(ModelPlan){ .drop_gate_up = d[0], .drop_qkv = d[1],
+			.drop_codes = codes });
 		forward(m, &b, true);
-		/* with gate and up goes SwiGLU's result in FP8, with its scale */
-		size_t result = m->fp8 ? padded(16 * 24) + padded(1) : 0;
-		assert_int_equal(saved - device->total, d[0] * (padded(2 * 16 * 24)
-			+ result) + d[1] * padded(3 * 16 * 16));
+		/* with gate and up, or with the codes, goes SwiGLU's result in FP8 */
+		size_t result = m->fp8 ? padded(16 * 24) + padded(1) : 0,
+			read = 3 * (padded(16 * 16) + padded(1));
+		assert_int_equal(saved - device->total, d[0] * padded(2 * 16 * 24)
+			+ (d[0] > codes ? d[0] : codes) * result
+			+ d[1] * padded(3 * 16 * 16) + codes * read);
 		memset(m->gradients.at, 0xff, m->extent * sizeof(real));
 		Array got = gradients(m, &b, false);
 		for (int k = 0; k < shape_nparameters(&deep); k++) {
