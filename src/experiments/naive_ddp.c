@@ -1,5 +1,5 @@
 /* naive_ddp: weights after training on several ranks, against one process that
- * sums the gradients of the same batches */
+ * sums the gradients of the same batches, and one that has them as one batch */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +64,7 @@ static void plan(Plan *plan)
 // train on several ranks
 typedef struct TrainedWeights {
 	real *weights;                   /* (extent) */
+	real *gradients;                 /* (extent): the first step's, or NULL */
 	double first, last;              /* losses, means over all parts */
 } TrainedWeights;
 
@@ -85,8 +86,8 @@ static Batch batch_of(const Model *m, int rank, long step)
 
 static TrainedWeights weights_of(Model *m, double first, double last)
 {
-	TrainedWeights t = { need(malloc(m->extent * sizeof *t.weights)), first,
-		last };
+	TrainedWeights t = { need(malloc(m->extent * sizeof *t.weights)), NULL,
+		first, last };
 	array_read(m->device, t.weights, m->weights, m->extent);
 	return t;
 }
@@ -136,21 +137,70 @@ static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 }
 
 // train on the parts of all ranks
+static real *copy_of_gradients(const Model *m)
+{
+	real *copy = need(malloc(m->extent * sizeof *copy));
+	array_read(m->device, copy, m->gradients, m->extent);
+	return copy;
+}
+
 static TrainedWeights train_alone(Device *d, int ranks, Type format)
 {
 	Model *m = new_model(d, 0);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	real *sum = need(calloc(2 * m->extent, sizeof *sum));
+	real *sum = need(calloc(2 * m->extent, sizeof *sum)), *gradients = NULL;
 	double first = 0, last = 0;
 	m->share = 1.0 / ranks;
 	for (long step = 0; step < steps; step++) {
 		last = sum_gradients(m, sum, sum + m->extent, ranks, step, format);
 		first = step ? first : last;
 		array_write(m->device, m->gradients, sum, m->extent);
+		if (step == 0)
+			gradients = copy_of_gradients(m);
 		update_weights(m, &adamw);
 	}
 	free(sum);
 	TrainedWeights t = weights_of(m, first, last);
+	t.gradients = gradients;
+	optimizer_free(&adamw);
+	model_free(&m);
+	return t;
+}
+
+// train on one batch of all parts
+static Batch whole_batch(const Model *m, int ranks, long step)
+{
+	size_t n = batch * context;
+	Batch whole = { batch * ranks, context, need(malloc(ranks * n
+		* sizeof *whole.tokens)), need(malloc(ranks * n
+		* sizeof *whole.targets)) };
+	for (int r = 0; r < ranks; r++) {
+		Batch b = batch_of(m, r, step);
+		memcpy(whole.tokens + r * n, b.tokens, n * sizeof *b.tokens);
+		memcpy(whole.targets + r * n, b.targets, n * sizeof *b.targets);
+		batch_free(&b);
+	}
+	return whole;
+}
+
+static TrainedWeights train_whole(Device *d, int ranks)
+{
+	Model *m = new_model(d, 0);
+	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
+	real *gradients = NULL;
+	double first = 0, last = 0;
+	for (long step = 0; step < steps; step++) {
+		Batch b = whole_batch(m, ranks, step);
+		last = model_forward(m, b.tokens, b.targets, b.B, b.T, true);
+		first = step ? first : last;
+		model_backward(m, false);
+		if (step == 0)
+			gradients = copy_of_gradients(m);
+		update_weights(m, &adamw);
+		batch_free(&b);
+	}
+	TrainedWeights t = weights_of(m, first, last);
+	t.gradients = gradients;
 	optimizer_free(&adamw);
 	model_free(&m);
 	return t;
@@ -172,6 +222,26 @@ static void set_difference(Row *row, Comm *comm, const TrainedWeights *a,
 	row_set(row, "differ", "%.0f", comm_max(comm, differ));
 	row_set(row, "most_difference", "%.3g", comm_max(comm, most));
 	row_set(row, "parameters", "%zu", shape_count(shape));
+}
+
+static void set_whole(Row *row, const TrainedWeights *parts,
+	const TrainedWeights *whole, const TrainedWeights *many, const Shape *shape)
+{
+	double off = 0, norm = 0, most = 0;
+	for (int i = 0; i < shape_nparameters(shape); i++) {
+		Parameter p = shape_parameter(shape, i);
+		for (size_t k = p.offset; k < p.offset + p.count; k++) {
+			double g = whole->gradients[k], d = parts->gradients[k] - g;
+			off += d * d;
+			norm += g * g;
+			most = max_or_nan(most,
+				fabs((double)many->weights[k] - whole->weights[k]));
+		}
+	}
+	row_set(row, "whole_gradient", "%.3g", sqrt(off / norm));
+	row_set(row, "whole_difference", "%.3g", most);
+	row_set(row, "whole_last", "%.6f", whole->last);
+	row_set(row, "tokens", "%ld", batch * context);
 }
 
 // count ranks with other weights
@@ -196,7 +266,8 @@ static void run(Row *row, const void *config)
 	Device *d = harness_device();
 	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
 	TrainedWeights many = train_together(d, comm, c),
-		one = train_alone(d, comm_ranks(comm), c->wire);
+		one = train_alone(d, comm_ranks(comm), c->wire),
+		whole = train_whole(d, comm_ranks(comm));
 	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);
 	shape.context = context;
 	set_difference(row, comm, &many, &one, &shape);
@@ -208,9 +279,13 @@ static void run(Row *row, const void *config)
 	row_set(row, "loss_last", "%.6f", many.last);
 	row_set(row, "alone_first", "%.6f", one.first);
 	row_set(row, "alone_last", "%.6f", one.last);
+	set_whole(row, &one, &whole, &many, &shape);
 	row_set(row, "via", "%s", comm_transport(comm));
 	free(many.weights);
 	free(one.weights);
+	free(one.gradients);
+	free(whole.weights);
+	free(whole.gradients);
 	comm_close(&comm);
 	device_close(&d);
 }

@@ -36,7 +36,7 @@ largest = STATS_max
 set multiplot layout 1,2
 set logscale xy
 set xrange [0.4:largest*1.3]
-set xlabel "bytes of the array, S (MB)"
+set xlabel "bytes of the array, s (MB)"
 set samples 200
 set key noenhanced maxrows 2 width 1 samplen 1.3
 set ylabel "time (ms)"

@@ -8,7 +8,7 @@ taken(step, name) = real(system(by_name.sprintf("c(\"start\") == \"cold\" && \
 opened = taken(1, "open_ms")
 whole = taken(1, "step_ms")
 set yrange [0.3:3.7]
-set ytics ("a later step" 1, "first step" 2, "of it, host" 3) scale 0
+set ytics ("a later step" 1, "first step" 2, "host, in\nthe first step" 3) scale 0
 set xrange [-opened*1.02:whole + 0.12*(whole + opened)]
 set xlabel "ms from the beginning of the step"
 unset grid

@@ -1,6 +1,7 @@
 -- cost_model.lua: errors of the cost model, and what its maps say
 cost_of = by(cost_model, "constant, machine", "value")
 cost_gpu = each(cost_model)[1].machine       -- constants of maps are its
+cost_gets = function(constant) return cost_of(constant, cost_gpu) end
 cost_abs = function(rows, column) return map(rows, "abs(it[column])",
 	{column=column}) end
 -- how many rows are within an error

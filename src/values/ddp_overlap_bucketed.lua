@@ -11,3 +11,5 @@ end
 reserved_least,
 	reserved_most = ends(ok_of(h200.ddp_bucketed_benchmarking_ctas,
 	{wire="bf16"}), "loss")
+learned_by = by(ok_of(h200.optimizer_state_sharding_accounting_times,
+	{size="xl", precision="bf16", sums="comm"}), "strategy", "loss")

@@ -8,6 +8,13 @@ alternate_over = function(ranks)             -- the ring's time, 1 GB
 	return host_reduce("alternate", ranks, 1e9).time_ms
 		/host_reduce("ring", ranks, 1e9).time_ms
 end
+six_over = function(transport)               -- the time of two processes, 1 GB
+	return host_reduce(transport, 6, 1e9).time_ms
+		/host_reduce(transport, 2, 1e9).time_ms
+end
+ring_memory = function(ranks)                -- GB/s, if no cache helps
+	return ranks*(4 + 3/2)*host_reduce("ring", ranks, 1e9).busbw_GBps
+end
 -- of t = a + b s, with the least squares of relative errors; a is not negative
 line_through = function(rows)
 	local uu, uv, vv = sum(rows, "1/time_ms^2"), sum(rows, "bytes/time_ms^2"),

@@ -5,6 +5,7 @@ block_bound = ((xl_row.fwd_GFLOP - head_GFLOP)/gemm_rate
 	+ softmax_bound("xl", 512) + swiglu_bound("xl", 512) + rope_bound("xl", 512)
 	+ norm_bound("xl", 512))/xl_layers
 by_flops = 7/48*softmax_bound("xl", 512)*copy_rate/1e3/xl_row.fwd_GFLOP
+norms_by_flops = 4/28*norm_bound("xl", 512)*copy_rate/1e3/xl_row.fwd_GFLOP
 -- FLOPs of a block for a token, halved; the head's fraction of linear layers
 block_FLOP = function(s) return block_weights(s) + 2*512*s.C end
 head_part = function(blocks) return vocabulary*shapes.small.C

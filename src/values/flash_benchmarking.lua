@@ -8,6 +8,9 @@ predicted_gain = naive_bound_ms/(flash_bound(ours64(65536), "fwd")
 replayed_us = of("(fwd_replay_ms + bwd_replay_ms)*1e3")
 naive_longest = all(flash_grid{n=65536, d=64}, "variant == 'naive' \z
 	or 5*replayed_us(it) < replayed_us(flash_alone('naive', 65536, 64, dtype))")
+-- where naive attention's backward pass takes less time, replayed
+slower_back = pick(flash_grid{variant={"warp_specialized", "split_fp16"}},
+	"bwd_replay_ms > flash_alone('naive', n, d, dtype).bwd_replay_ms")
 gain64 = naive64(65536).both_ms/ours64(65536).both_ms
 memory_gain = naive64(65536).peak_MiB/ours64(65536).peak_MiB
 -- from 32768 to 65536: the peak, and does the rate of the backward pass rise?

@@ -28,10 +28,11 @@ one_head_rate = function(variant, pass, dtype) return ratio(flash_rate(
 	flash_alone(variant, 8192, 128, dtype), pass), 2) end
 heads_rate = function(variant, pass) return ratio(flash_rate(flash_16(variant),
 	pass), 2) end
--- the same row timed by graph replays; the range over all tables, both ways
+-- the same row timed by graph replays; the range over all tables, both ways or
+-- one of them
 flash_replayed = function(r, pass) return {heads=r.heads, n=r.n, d=r.d,
 	dtype=r.dtype, [pass .. "_ms"]=r[pass .. "_replay_ms"]} end
-flash_both_ways = function(of_row, r, pass, print)
+flash_both_ways = function(of_row, r, pass, print, way)
 	local same = "batch == 1 and heads == r.heads and n == r.n and d == r.d"
 	local with = {r=r, of_row=of_row, pass=pass}
 	local names = {"warp_specialized", pass == "fwd" and "warp_specialized-atomic"
@@ -39,11 +40,14 @@ flash_both_ways = function(of_row, r, pass, print)
 	local rows = pick(flash_rows{variant=names}, same, with) .. pick(
 		on("h100").flash_benchmarking_grid{causal="yes", variant=names}, same,
 		with)
-	if pass == "fwd" then rows = rows .. map(pick(
+	local replays = pass ~= "fwd" and rows or rows .. map(pick(
 		on("h100").flash_benchmarking_tiles, same, with), "{heads=heads, n=n, \z
-		d=d, dtype=dtype, fwd_ms=chosen_ms, fwd_replay_ms=chosen_ms}") end
-	return range(print, map(rows, "of_row(it, pass)", with)
-		.. map(rows, "of_row(flash_replayed(it, pass), pass)", with))
+		d=d, dtype=dtype, fwd_replay_ms=chosen_ms}")
+	local by_calls = map(rows, "of_row(it, pass)", with)
+	local by_replays = map(replays, "of_row(flash_replayed(it, pass), pass)",
+		with)
+	return range(print, way == "calls" and by_calls or way == "replays"
+		and by_replays or by_calls .. by_replays)
 end
 -- counters of the kernels
 flash_version = {simt="v1 ", mma_sync="v2 ", wgmma="v3 ", split_fp16="v5 "}

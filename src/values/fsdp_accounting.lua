@@ -5,6 +5,9 @@ fsdp_row = function(size, strategy, prefetch)
 end
 fsdp_saved = function(size, prefetch, column) return fsdp_row(size, "ddp")[column]
 	- fsdp_row(size, "fsdp", prefetch)[column] end
+-- xl with one unit ahead: what is not saved of a half, and four slots of a block
+fsdp_slots = fsdp_row("xl", "ddp").active_MiB/2 - fsdp_saved("xl", 1, "peak_MiB")
+fsdp_slots_derived = 4*2*(4*xl_C^2 + 3*xl_C*xl_F)/2^20
 h200_fsdp = ok_of(h200.fsdp_accounting)
 fsdp_spans = fsdp_accounting_timeline
 -- ms in which the compute queue waits before units, and for all; how many units

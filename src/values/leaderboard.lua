@@ -48,6 +48,8 @@ step_best = argmin(step_rows, "step_ms")
 step_fixed = argmin(step_rows{deterministic="yes"}, "step_ms")
 step_masters = step_rows{precision="bf16-stream", strategy="zero2",
 	deterministic="yes"}
+step_kept = step_rows{precision="bf16-stream", strategy="zero2",
+	deterministic="no"}
 large_whole = function(t)                    -- milliseconds of the bars
 	for name, ms in pairs(t) do t[name] = floor(ms + 0.5) end
 	return t

@@ -27,6 +27,10 @@ mem_first = mem_at("fp32", "eager", "forward", 0)
 mem_later = mem_at("fp32", "eager", "forward")
 mem_inference = mem_peak(512, "fp32", "eager", "forward")
 mem_kept_alone = mem_first.peak_MiB - mem_first.optimizer_MiB
+-- of an eager forward pass: when the host asks; what it has asked for in 10 ms
+mem_host = on("h100").memory_profiling_timeline{precision="fp32", fusion="eager",
+	mode="step", phase="forward"}
+mem_queued = max(mem_host("ms < 10").activation_MiB)/mem_later.activation_MiB
 mem_only_bf16 = all(mem{context=2048, mode="step", status="ok"},
 	"precision == 'bf16' and fusion == 'fused'")
 mem_kept = on("h100").memory_profiling_saved{precision="fp32"}

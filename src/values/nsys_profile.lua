@@ -53,6 +53,8 @@ short_name = function(kernel)
 	return (shown(kernel):gsub("cutlass_80_simt_", ""):gsub("sm80_", ""))
 end
 xl_first, big_first = first_of("xl"), first_of("2.7B")
+xl_lead = by(on("h100").nsys_profile_kernels{size="xl", fusion="eager", rank=1},
+	"context, range")
 xl_leader = leader("xl")
 xl_layers = timed_row("xl", 512).layers
 -- what the elementary kernels of the forward pass compute

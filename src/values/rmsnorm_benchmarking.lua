@@ -9,6 +9,8 @@ rms_over = function(variant, precision, width, pass) return rms{impl="ours",
 rms_of = function(precision, variant, pass) return map(rms_chosen{precision=
 	precision}, "rms_over(variant, precision, width, pass)", {variant=variant,
 	pass=pass}) end
+rms_wide = function(form, pass) return ratio(rms{precision="fp32", width=8192}(
+	form)[pass .. "_ms"], 3) end  -- ms
 rms_peer = function(precision, impl, norm, pass)
 	return map(rms{precision=precision, impl=impl, norm=norm},
 		"it[pass]/chosen(precision, width)[pass]", {pass=pass .. "_ms"})

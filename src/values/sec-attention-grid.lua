@@ -10,6 +10,11 @@ grid_worst = function(r, pass, how)
 		pass, how, r.causal, r.batch, r.heads, r.n, r.d)",
 		{pass=pass, how=how, r=r})
 end
+-- without the mask: each pass, by calls and by replays
+unmasked = map(grid_cudnn{causal="no"}, "grid_worst(it, 'fwd', '')")
+	.. map(grid_cudnn{causal="no"}, "grid_worst(it, 'bwd', '')")
+	.. map(grid_cudnn{causal="no"}, "grid_worst(it, 'fwd', '_replay')")
+	.. map(grid_cudnn{causal="no"}, "grid_worst(it, 'bwd', '_replay')")
 -- a pass's time by calls over that by replays
 called = function(r, pass) return r[pass .. "_ms"]/r[pass .. "_replay_ms"] end
 -- the most by which calls and replays differ in passes of half a millisecond

@@ -11,6 +11,14 @@ course_all = function(...) return course_ended("ok", ...) > 0
 course_passed = function(...) return ("%d of %d"):format(course_ended("ok", ...),
 	course_ended("ok", ...) + course_ended("failed", ...)) end
 course_one = course_tests{edition="2026", test="test_fsdp_correctness[fp16]"}
--- by how much a weight differs in the test of equal bits; 0: it passed
-course_off = tonumber(course_tests{edition="2026",
-	test="test_fsdp_correctness[fp32]"}.status:match("Max diff: (%S+)")) or 0
+-- the first weight that differs in the test of equal bits, and by how much
+course_equal = function(machine)
+	return on(machine).course_tests{edition="2026",
+		test="test_fsdp_correctness[fp32]"}.status
+end
+course_first = function(machine)
+	return course_equal(machine):match("Parameter (%S+)") or "none"
+end
+course_apart = function(machine)
+	return tonumber(course_equal(machine):match("Max diff: (%S+)") or 0)
+end

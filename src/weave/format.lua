@@ -222,7 +222,7 @@ function M.int(x)
 end
 
 function M.sci(x, n)
-	number(x, "sci")
+	if number(x, "sci") == 0 then return "0" end
 	local m, e = ("%." .. (n or 2) - 1 .. "e"):format(x):match("(.*)e(.*)")
 	return {math = ("%s\\times10^{%d}"):format(m, tonumber(e))}
 end

@@ -30,7 +30,8 @@ function M.caption(tables)
 		if not seen[text] then table.insert(out, text .. ".") end
 		seen[text] = true
 	end
-	return pandoc.Span({pandoc.Str(table.concat(out, " "))},
-		{class = "provenance"})
+	local text = table.concat(out, " "):gsub("(Computed by [%w_]+)(, [%d-]+)%. "
+		.. "Computed by ([%w_]+)%2%.", "%1 and %3%2.")
+	return pandoc.Span({pandoc.Str(text)}, {class = "provenance"})
 end
 return M

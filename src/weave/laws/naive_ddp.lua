@@ -18,5 +18,9 @@ law("ranks of a job train models of one size",
 	"and integer(parameters)")
 law("equal bits give equal losses",
 	"differ > 0 or close(loss_last, alone_last, 0, 1.5e-6)")
+law("the whole batch has the same gradients, but for rounding",
+	"whole_gradient <= (wire == 'bf16' and 2^-7 or 2^-23*sqrt(ranks*tokens))")
+law("the whole batch trains to nearly the same loss",
+	"close(whole_last, loss_last, 1e-3) and whole_difference < 2e-3*steps")
 law("kinds of data parallelism with equal bits give equal losses",
 	"differ > 0 or close(loss_last, first('wire ranks').loss_last, 1e-3)")
