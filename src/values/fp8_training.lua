@@ -17,6 +17,11 @@ fp8_agree = all({"e4m3", "e5m2"}, "fp8_normal(it, 'tensor').measured \z
 	== fp8_normal(it, 'block').measured", {fp8_normal=fp8_normal})
 -- the part of the gain that casts take, at a width and so many tokens
 fp8_peaks = by(on(meta(fp8_training, "machine")).peaks, "quantity", "value")
+fp8_read_again = function(size)              -- N C elements of bf16 a block
+	local row, shape = fp8_step(size, "tensor-delayed"), shapes[size]
+	return 4*row.context*2*shape.C*shape.L
+		/(fp8_peaks("copy")*1e6*row.step_ms)
+end
 fp8_taken = function(C, N, weights)
 	return fp8_peaks("bf16")*1e12/(fp8_peaks("copy")*1e9)
 		*(2/3/C + (weights or 0)*4/3/N)
