@@ -146,7 +146,7 @@ falls() { # of both precisions, over 21 rows
 		END { exit bad || n != 2 || NR != 42 }'
 }
 tiny=${tiny/--vocabulary 211/--vocabulary 263}
-check 'a text' table --sweep learn --text writeup.nw --rate 1e-2
+check 'a text' table --sweep learn --text LICENSE --rate 1e-2
 check 'it is learned' falls
 expect 'no text' 2 'cannot read' leaderboard --device cpu --sweep learn \
 	--text "$out/none"
