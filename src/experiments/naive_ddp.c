@@ -116,12 +116,15 @@ static TrainedWeights train_together(Device *d, Comm *comm,
 }
 
 // train in one process
-/* sum, part: (extent); part holds one rank's gradients after another. Returns the
- * mean loss */
-static double sum_gradients(Model *m, real *sum, real *part, int ranks,
-	long step, Type format)
+/* computes the gradients of all ranks' parts of a step; returns the mean loss */
+typedef double FindGradients(Model *m, int ranks, long step, Type format);
+
+static double sum_gradients(Model *m, int ranks, long step, Type format)
 {
+	real *sum = need(calloc(2 * m->extent, sizeof *sum)),
+		*part = sum + m->extent;
 	double loss = 0;
+	m->share = 1.0 / ranks;
 	for (int r = 0; r < ranks; r++) {
 		Batch b = batch_of(m, r, step);
 		loss += model_forward(m, b.tokens, b.targets, b.B, b.T, true) / ranks;
@@ -133,42 +136,12 @@ static double sum_gradients(Model *m, real *sum, real *part, int ranks,
 		batch_free(&b);
 	}
 	round_array(format, sum, m->extent);
+	array_write(m->device, m->gradients, sum, m->extent);
+	free(sum);
 	return loss;
 }
 
-// train on the parts of all ranks
-static real *copy_of_gradients(const Model *m)
-{
-	real *copy = need(malloc(m->extent * sizeof *copy));
-	array_read(m->device, copy, m->gradients, m->extent);
-	return copy;
-}
-
-static TrainedWeights train_alone(Device *d, int ranks, Type format)
-{
-	Model *m = new_model(d, 0);
-	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	real *sum = need(calloc(2 * m->extent, sizeof *sum)), *gradients = NULL;
-	double first = 0, last = 0;
-	m->share = 1.0 / ranks;
-	for (long step = 0; step < steps; step++) {
-		last = sum_gradients(m, sum, sum + m->extent, ranks, step, format);
-		first = step ? first : last;
-		array_write(m->device, m->gradients, sum, m->extent);
-		if (step == 0)
-			gradients = copy_of_gradients(m);
-		update_weights(m, &adamw);
-	}
-	free(sum);
-	TrainedWeights t = weights_of(m, first, last);
-	t.gradients = gradients;
-	optimizer_free(&adamw);
-	model_free(&m);
-	return t;
-}
-
-// train on one batch of all parts
-static Batch whole_batch(const Model *m, int ranks, long step)
+static double gradients_of_whole(Model *m, int ranks, long step, Type format)
 {
 	size_t n = batch * context;
 	Batch whole = { batch * ranks, context, need(malloc(ranks * n
@@ -180,24 +153,27 @@ static Batch whole_batch(const Model *m, int ranks, long step)
 		memcpy(whole.targets + r * n, b.targets, n * sizeof *b.targets);
 		batch_free(&b);
 	}
-	return whole;
+	double loss = model_forward(m, whole.tokens, whole.targets, whole.B, whole.T,
+		true);
+	model_backward(m, false);
+	batch_free(&whole);
+	return loss;
 }
 
-static TrainedWeights train_whole(Device *d, int ranks)
+// train on the parts of all ranks
+static TrainedWeights train_alone(Device *d, int ranks, Type format,
+	FindGradients *find)
 {
 	Model *m = new_model(d, 0);
 	Optimizer adamw = adamw_new(m, 1e-3, 0.9, 0.999, 1e-8, 0.01);
-	real *gradients = NULL;
+	real *gradients = need(malloc(m->extent * sizeof *gradients));
 	double first = 0, last = 0;
 	for (long step = 0; step < steps; step++) {
-		Batch b = whole_batch(m, ranks, step);
-		last = model_forward(m, b.tokens, b.targets, b.B, b.T, true);
+		last = find(m, ranks, step, format);
 		first = step ? first : last;
-		model_backward(m, false);
 		if (step == 0)
-			gradients = copy_of_gradients(m);
+			array_read(m->device, gradients, m->gradients, m->extent);
 		update_weights(m, &adamw);
-		batch_free(&b);
 	}
 	TrainedWeights t = weights_of(m, first, last);
 	t.gradients = gradients;
@@ -266,8 +242,8 @@ static void run(Row *row, const void *config)
 	Device *d = harness_device();
 	Comm *comm = ddp_comm(row, d, &(DdpConfig){ .transport = c->transport });
 	TrainedWeights many = train_together(d, comm, c),
-		one = train_alone(d, comm_ranks(comm), c->wire),
-		whole = train_whole(d, comm_ranks(comm));
+		one = train_alone(d, comm_ranks(comm), c->wire, sum_gradients),
+		whole = train_alone(d, comm_ranks(comm), c->wire, gradients_of_whole);
 	Shape shape = scaled_down(model_sizes[SIZE_SMALL].shape);
 	shape.context = context;
 	set_difference(row, comm, &many, &one, &shape);

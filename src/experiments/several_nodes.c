@@ -30,8 +30,15 @@ static const Option options[] = {
 };
 
 // describe a row of several nodes
-#define OVER_NODES_OF(FIRST, NEXT) FIRST(OVER_DDP, "ddp", COST_BUCKETED) \
-	NEXT(OVER_ZERO1, "zero1", COST_ZERO1) NEXT(OVER_FSDP, "fsdp", COST_FSDP)
+/* a strategy, as the model and as the program that times it has it */
+#define STATE_TIMES "optimizer_state_sharding_accounting", \
+	"--sweep times --strategy "
+#define OVER_NODES_OF(FIRST, NEXT) \
+	FIRST(OVER_DDP, "ddp", COST_BUCKETED, STATE_TIMES "ddp") \
+	NEXT(OVER_SHARDED, "sharded", COST_SHARDED, STATE_TIMES "sharded") \
+	NEXT(OVER_ZERO1, "zero1", COST_ZERO1, STATE_TIMES "zero1") \
+	NEXT(OVER_FSDP, "fsdp", COST_FSDP, "fsdp_accounting", \
+		"--strategy fsdp --prefetch 1")
 #define OVER_NODES CHOICES(OVER_NODES_OF)
 enum { CHOICE_IDS(OVER_NODES_OF) NOVER_NODES };
 typedef struct OverNodesConfig {
@@ -191,7 +198,7 @@ static CostMachine link_of(const OverNodesConfig *c, const CostRun *r)
 // describe the measured job as a run
 static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 {
-#define COST_OF(id, name, cost) cost,
+#define COST_OF(id, name, cost, ...) cost,
 	static const CostStrategy strategies[] = { OVER_NODES_OF(COST_OF, COST_OF) };
 	Shape shape = scaled_down(model_sizes[size >= 0 ? size
 		: SIZE_MEDIUM].shape);
@@ -210,13 +217,15 @@ static CostRun run_of(const OverNodesConfig *c, const Records *alone)
 // measure a step over nodes
 static void run(Row *row, const void *config)
 {
-	static const char *const names[] = { CHOICE_NAMES(OVER_NODES_OF) };
+#define TIMED_BY(id, name, cost, ...) { __VA_ARGS__ },
+	static const struct { const char *program, *arguments; } timed[] = {
+		OVER_NODES_OF(TIMED_BY, TIMED_BY) };
 	const OverNodesConfig *c = config;
-	char arguments[64];
+	const char *program = timed[c->strategy].program,
+		*arguments = timed[c->strategy].arguments;
 	// measure a step of one rank
 	row_set(row, "size", "%s", size_name());
-	Records *alone = run_on_nodes(row, c, "optimizer_state_sharding_accounting",
-		"--sweep times --strategy single", "period_ms");
+	Records *alone = run_on_nodes(row, c, STATE_TIMES "single", "period_ms");
 	if (alone == NULL)
 		return;
 	CostRun r = run_of(c, alone);
@@ -226,10 +235,7 @@ static void run(Row *row, const void *config)
 	row_set(row, "predicted_ms", "%.3f", predicted);
 	row_set(row, "predicted_alone_ms", "%.3f", collectives_alone_in_step(&m, &r));
 	records_free(&alone);
-	snprintf(arguments, sizeof arguments, "--strategy %s%s", names[c->strategy],
-		c->strategy == OVER_FSDP ? " --prefetch 1" : "");
-	Records *steps = run_on_nodes(row, c, "fsdp_accounting", arguments,
-		"period_ms");
+	Records *steps = run_on_nodes(row, c, program, arguments, "period_ms");
 	if (steps == NULL)
 		return;
 	double measured = records_number(steps, 0, "period_ms");
@@ -239,8 +245,8 @@ static void run(Row *row, const void *config)
 	row_set(row, "sent_MB", "%.3f",
 		records_number(steps, 0, "sent_derived_MB"));
 	records_free(&steps);
-	steps = run_job(row, c, "OMPI_MCA_btl_tcp_eager_limit=65536",
-		"fsdp_accounting", arguments);
+	steps = run_job(row, c, "OMPI_MCA_btl_tcp_eager_limit=65536", program,
+		arguments);
 	if (steps == NULL)
 		return;
 	row_set(row, "rendezvous_ms", "%.3f",

@@ -35,6 +35,7 @@ cost_slower = map(cost_groups, "alone_ms/predicted_alone_ms")  -- as above, each
 cost_memory = cost_model_memory{status="ok", machine=cost_gpu}
 -- steps over several nodes, and how many are within 15 %
 nodes_ok = several_nodes{status="ok"}
+nodes_sharded = nodes_ok{nodes=2, Gbps=1, strategy="sharded"}
 cost_rest = by(cost_model_public{role="checked"}, "source")
 cost_source = function(name, column) return max(cost_abs(cost_rest(name),
 	column or "error")) end

@@ -4,6 +4,9 @@ gpu_reduce = by(gpu_reduces, "transport, ranks, bytes")
 host_reduces = ok_of(h200.distributed_communication_single_node_hosts,
 	{dtype="fp32"})
 host_reduce = by(host_reduces, "transport, ranks, bytes")
+host_call = function(ranks)                  -- o of the ring in us, by a line
+	return 1e3*line_through(host_reduces{transport="ring", ranks=ranks})
+end
 alternate_over = function(ranks)             -- the ring's time, 1 GB
 	return host_reduce("alternate", ranks, 1e9).time_ms
 		/host_reduce("ring", ranks, 1e9).time_ms

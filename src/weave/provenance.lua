@@ -17,21 +17,28 @@ end
 
 -- write the end of a caption
 function M.caption(tables)
-	local out, seen = {}, {}
+	local said, seen = pandoc.List {}, {}
 	for _, t in ipairs(tables) do
 		local scale, computed = M.scale(t), t.meta.scale == "computed"
-		local text = (computed and "Computed by " .. t.meta.program
-			or "Measured on " .. M.where(t)) .. ", " .. t.meta.date:sub(1, 10)
-		if scale and not computed then text = text .. "; " .. scale end
+		local who = computed and t.meta.program or M.where(t)
+		local rest = ", " .. t.meta.date:sub(1, 10)
+		if scale and not computed then rest = rest .. "; " .. scale end
 		if data.freshness(t) == "stale" then
-			text = text .. "; made with earlier code"
+			rest = rest .. "; made with earlier code"
 		end
-		if t.meta.complete ~= "yes" then text = text .. "; unfinished run" end
-		if not seen[text] then table.insert(out, text .. ".") end
-		seen[text] = true
+		if t.meta.complete ~= "yes" then rest = rest .. "; unfinished run" end
+		local key = (computed and "" or who) .. rest
+		if not seen[key] then
+			seen[key] = {how = computed and "Computed by " or "Measured on ",
+				who = pandoc.List {}, rest = rest}
+			said:insert(seen[key])
+		end
+		if not seen[key].who:includes(who) then seen[key].who:insert(who) end
 	end
-	local text = table.concat(out, " "):gsub("(Computed by [%w_]+)(, [%d-]+)%. "
-		.. "Computed by ([%w_]+)%2%.", "%1 and %3%2.")
-	return pandoc.Span({pandoc.Str(text)}, {class = "provenance"})
+	local out = said:map(function(x)
+		return x.how .. table.concat(x.who, " and ") .. x.rest .. "."
+	end)
+	return pandoc.Span({pandoc.Str(table.concat(out, " "))},
+		{class = "provenance"})
 end
 return M
