@@ -78,9 +78,8 @@ template <class T_, int D_, int M_> struct BackwardConfig {
 		PART = (WIDE ? M : D) / 2;
 	/* columns of dS that lie in a block of shared memory */
 	using DsBlock = Swizzle<WIDE ? 16 : 64>;
-	/* WIDE: are there registers for the next S and dP beside dK? D <= 80: are P
-	 * and dS made by halves of a tile, to save registers? */
-	static constexpr bool BEGIN_EARLY = M == 64, HALVES = D == 64;
+	/* are P and dS made by halves of a tile, to save registers? */
+	static constexpr bool HALVES = D == 64;
 	/* queries that a block of the last kernel rounds */
 	static constexpr int QUERIES = WIDE ? M : BLOCK;
 	// assign the registers
@@ -98,8 +97,9 @@ template <class T_, int D_, int M_> struct BackwardConfig {
 	/* 256: barriers; 1024: the start is rounded up */
 	static constexpr int MOST = 232448, OTHER = 2 * K_NBYTES
 		+ STAGES * (2 * Q_NBYTES + 8 * M) + PARTS * DQ_NBYTES + 256 + 1024;
-	/* tiles of dS: one is written while others wait for dQ's matmul */
-	static constexpr int SLOTS = OTHER + 3 * DS_NBYTES <= MOST ? 3 : 2;
+	/* tiles of dS: one is written while others wait for dQ's matmul. WIDE: two, by
+	 * turns, as nobody writes one before all have read the other */
+	static constexpr int SLOTS = !WIDE && OTHER + 3 * DS_NBYTES <= MOST ? 3 : 2;
 	/* where they start */
 	static constexpr int K = 0, V = K + K_NBYTES, Q = V + K_NBYTES,
 		DO = Q + STAGES * Q_NBYTES, DS = DO + STAGES * Q_NBYTES,
@@ -116,8 +116,8 @@ template <class T_, int D_, int M_> struct BackwardConfig {
  * been read; tile_index: the block's tile of keys */
 template <class S> struct Barriers {
 	Barrier keys_full, q_full[S::STAGES], q_empty[S::STAGES],
-		o_full[S::STAGES], o_empty[S::STAGES], ds_full[S::SLOTS],
-		ds_empty[S::SLOTS];
+		o_full[S::STAGES], o_empty[S::STAGES],
+		ds_full[S::SLOTS], ds_empty[S::SLOTS];  /* not WIDE */
 	/* dq_full: for tiles of even and of odd numbers; dq_empty: for both */
 	Barrier dq_full[2][S::PARTS], dq_empty[S::PARTS];
 	int tile_index;

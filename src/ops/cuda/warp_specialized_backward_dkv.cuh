@@ -85,7 +85,7 @@ template <class S> struct ConsumerState {
 	unsigned shared;
 	int consumer;
 	RingPosition<S::STAGES> at;             /* stage of Q and dO */
-	/* slots of dS: to write, to read for dQ */
+	/* slots of dS: to write; not WIDE: to read for dQ */
 	RingPosition<S::SLOTS> ds, dq;
 
 	__device__ unsigned rows(int tile) const
@@ -225,6 +225,17 @@ __device__ __forceinline__ void add_values(BackwardRegisters<S> &h,
 	wgmma_fence();
 	matmul_add<typename S::T, S::D, S::M, FIRST, LAST>(h.dv, p_operand,
 		r.stage(S::DO, S::Q_NBYTES, r.at.at));
+}
+
+/* WIDE: stores dS for dQ, and waits for the other consumer's half */
+template <class S>
+__device__ __forceinline__ void share_ds(const ConsumerState<S> &r,
+	const unsigned (&ds_operand)[S::M / 4])
+{
+	store_ds<S>(ds_operand, r.stage(S::DS, S::DS_NBYTES, r.ds.at),
+		r.consumer * 64);
+	fence_proxy_async();
+	named_barrier_sync(1, S::CONSUMERS * WARPGROUP);
 }
 
 /* stores dS for dQ */

@@ -63,7 +63,8 @@ __device__ __forceinline__ void free_stage(const ConsumerState<S> &r, int stage)
 	barrier_arrive(&r.bars->o_empty[stage]);
 }
 
-/* hands over this consumer's part of dQ of the i-th visit, when it is computed */
+/* hands over this consumer's part of dQ of the i-th visit, when it is computed;
+ * one lane of each warp gives the slot of dS back, as only matmuls have read it */
 template <class S>
 __device__ __forceinline__ void end_part(const float (&dq)[S::PART],
 	ConsumerState<S> &r, int i)
@@ -94,28 +95,22 @@ __device__ __forceinline__ void visit_tile(BackwardRegisters<S> &h,
 {
 	unsigned p_operand[S::M / 4], ds_operand[S::M / 4];
 	float dq[S::PART];
-	if constexpr (!S::BEGIN_EARLY)
-		begin_scores<S>(h, r);
 	start_scores<S>(h, r);
 	start_values<S>(h, r, i, p_operand, ds_operand);
-	hand_over_ds<S>(r, ds_operand);
-	// start a part of dQ of tile i - 1, then dK
-	if (i > 0)
-		barrier_wait(&r.bars->ds_full[r.dq.at], r.dq.parity);
-	start_part<S>(dq, r.shared, r.dq.at, r.consumer);
+	share_ds<S>(r, ds_operand);
+	start_part<S>(dq, r.shared, r.ds.at, r.consumer);
 	start_keys<S>(h, r, ds_operand);
 	wgmma_wait<1>();                        /* all but dK is there */
 	pin(p_operand);
 	pin(dq);
-	if (i > 0)
-		end_part<S>(dq, r, i - 1);
+	r.ds.step();
+	store_part<S>(dq, r.shared, r.bars, r.consumer, i);
 	// wait for the next queries, then for dK
 	const int stage = r.at.at;
 	if (i + 1 < r.p.count)
 		r.at.step();
 	await_queries<S>(r);
-	if constexpr (S::BEGIN_EARLY)
-		begin_scores<S>(h, r);
+	begin_scores<S>(h, r);
 	wgmma_wait<0>();                        /* dK is there */
 	pin(ds_operand);
 	free_stage<S>(r, stage);
@@ -180,11 +175,9 @@ __device__ __forceinline__ void visit_tiles(BackwardRegisters<S> &h,
 {
 	if constexpr (S::WIDE) {
 		await_queries<S>(r);
-		if constexpr (S::BEGIN_EARLY)
-			begin_scores<S>(h, r);
+		begin_scores<S>(h, r);
 		for (int i = 0; i < r.p.count; i++)
 			visit_tile<S>(h, r, i);
-		make_part<S>(r, r.p.count - 1);
 	} else {
 		start_s<S>(h, r);
 		recompute_p<S>(h, r, 0);
