@@ -1,4 +1,5 @@
 -- values of [](#fp8_training)
+large_fp8 = by(on("h200x2").leaderboard_fp8, "precision")
 fp8_error = by(fp8_training_errors, "data, left, scaling")
 fp8_normal = function(left, scaling) return fp8_error("normal", left, scaling) end
 fp8_small = function(left, scaling)

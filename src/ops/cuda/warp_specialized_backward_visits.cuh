@@ -64,7 +64,7 @@ __device__ __forceinline__ void free_stage(const ConsumerState<S> &r, int stage)
 }
 
 /* hands over this consumer's part of dQ of the i-th visit, when it is computed;
- * one lane of each warp gives the slot of dS back, as only matmuls have read it */
+ * one lane of each warp gives the slot of dS back: only matmuls have read it */
 template <class S>
 __device__ __forceinline__ void end_part(const float (&dq)[S::PART],
 	ConsumerState<S> &r, int i)
