@@ -319,7 +319,8 @@ SKIPPED := $(patsubst %.c,%,$(filter-out $(TEST_MAINS),$(TEST_ALL)))
 NO_TESTS := echo 'make: no cmocka, no tests (libcmocka-dev; make deps)' >&2
 RUN_TESTS = $(if $(HAVE_CMOCKA),,$(NO_TESTS); exit 2;) \
 	$(ALONE) SKIPPED='$(SKIPPED)' OMP_WAIT_POLICY=passive \
-	bash src/make/test.sh $(B) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
+	bash src/make/test.sh $(B) $(TEST_PROGRAMS) $(filter-out $(if $(SANITIZE),\
+	tests/make/% tests/weave/%),$(TEST_SCRIPTS))
 build/test-results.tsv: $(PROGRAMS) $(TEST_PROGRAMS) $(SITE) \
 		$(foreach kind,sh py,$(call below,tests,*.$(kind))) \
 		$(call below,src,*.py) $(wildcard src/make/* src/weave/* src/values/*)
