@@ -38,7 +38,7 @@ class Attention:
 
 	def inputs(self, device, dtype, shape=(2, 3, 33, WIDTH), view=lambda x: x):
 		"""leaves, and what is to be called with them"""
-		leaves = [torch.randn(shape, device=device, dtype=dtype).requires_grad_()
+		leaves = [torch.randn(shape, device=device).to(dtype).requires_grad_()
 			for _ in range(3)]
 		return leaves, lambda leaves: [view(x) for x in leaves]
 
@@ -58,7 +58,7 @@ class Norm:
 		return operators.norm_backward, (torch.sin(y), *inputs, rho, 1e-5)
 
 	def inputs(self, device, dtype, shape=(2, 3, 33, WIDTH), view=lambda x: x):
-		leaves = [torch.randn(shape, device=device, dtype=dtype),
+		leaves = [torch.randn(shape, device=device).to(dtype),
 			(1 + torch.randn(WIDTH, device=device) / 4).to(dtype)]
 		return ([x.requires_grad_() for x in leaves],
 			lambda leaves: [view(leaves[0]), leaves[1]])
