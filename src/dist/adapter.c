@@ -27,6 +27,7 @@ typedef struct CallerReducer {
 /* where arrays lie, and what carries them */
 enum { HOST, GPU, PLACES };
 enum { ALIGNED = 16 / sizeof(float) };       /* elements */
+static const int64_t MOST = INT64_MAX / 64;  /* elements of an array */
 
 static struct {
 	Meeting at;
@@ -187,7 +188,7 @@ int32_t dist_reducer_new(int32_t *reducer, const int64_t *counts, int32_t n,
 	// refuse counts that are no array's
 	size_t extent = 0;
 	for (int i = 0; i < n; extent += counts[i++])
-		if (counts[i] < 0)
+		if (counts[i] < 0 || counts[i] > MOST - (int64_t)extent)
 			return DIST_BAD_COUNT;
 	if (n < 1 || extent == 0)
 		return DIST_BAD_COUNT;
@@ -345,7 +346,7 @@ static int32_t array_argument_error(const int32_t *request, int64_t count,
 		return DIST_OUTSIDE;
 	if (request == NULL)
 		return DIST_NULL;
-	if (count < 1)
+	if (count < 1 || count > MOST)
 		return DIST_BAD_COUNT;
 	return type < DIST_FP32 || type > DIST_FP16 ? DIST_BAD_TYPE : DIST_OK;
 }

@@ -49,12 +49,13 @@ ANYWHERE int mask_diagonal(const Attention *a)
 	return a->bottom_right ? (int)a->seqlen_k - (int)a->seqlen_q : 0;
 }
 
-/* the key after the last that queries before `end` see. At least 1: a tile of
- * queries that sees none computes one tile of keys, all masked */
+/* the key after the last that queries before `end` see. At least 1, if there are
+ * keys: a tile of queries that sees none computes one tile of them, all masked */
 ANYWHERE int keys_seen(int end, int seqlen_k, bool causal, int diagonal)
 {
 	const int last = end + diagonal;
-	return !causal || last > seqlen_k ? seqlen_k : last > 1 ? last : 1;
+	return !causal || last > seqlen_k || seqlen_k < 1 ? seqlen_k
+		: last > 1 ? last : 1;
 }
 
 /* the first query that sees this key */

@@ -23,18 +23,35 @@ static bool too_large(const FlashShape *s)
 		|| s->batch * s->heads > INT32_MAX / tiles;
 }
 
+/* do n sequences, none longer than `longest`, fill `total` rows? */
+static bool fill_rows(const int32_t *starts, int64_t n, int64_t longest,
+	int64_t total)
+{
+	for (int64_t i = 0; i < n; i++)
+		if (starts[i] > starts[i + 1]
+			|| (int64_t)starts[i + 1] - starts[i] > longest)
+			return false;
+	return starts[0] == 0 && starts[n] == total;
+}
+
 /* have packed sequences all that they need, and others nothing? */
 static bool fit_together(const FlashShape *s)
 {
-	return s->cu_seqlens_q ? s->cu_seqlens_k && s->total_q > 0 && s->total_k > 0
-		: !s->cu_seqlens_k && !s->total_q && !s->total_k;
+	if (s->cu_seqlens_q == NULL)
+		return !s->cu_seqlens_k && !s->total_q && !s->total_k;
+	return s->cu_seqlens_k && s->total_q > 0 && s->total_k > 0 && (s->on_gpu
+		|| (fill_rows(s->cu_seqlens_q, s->batch, s->seqlen_q, s->total_q)
+		&& fill_rows(s->cu_seqlens_k, s->batch, s->seqlen_k, s->total_k)));
 }
 
 static int32_t refusal(const FlashShape *s, const FlashArray *arrays, int n,
 	const float *L)
 {
+	if (s == NULL)
+		return FLASH_NULL;
 	if (s->batch < 1 || s->heads < 1 || s->seqlen_q < 1 || s->seqlen_k < 1
-		|| s->head_size < 1 || !isfinite(s->scale) || s->scale < 0
+		|| s->head_size < 1 || s->head_size > INT32_MAX
+		|| !isfinite(s->scale) || s->scale < 0
 		|| s->kv_heads < 0 || (s->kv_heads > 0 && s->heads % s->kv_heads)
 		|| s->causal < FLASH_FULL || s->causal > FLASH_CAUSAL_BOTTOM_RIGHT
 		|| too_large(s) || !fit_together(s))
@@ -54,25 +71,46 @@ static int64_t kv_heads(const FlashShape *s)
 	return s->kv_heads > 0 ? s->kv_heads : s->heads;
 }
 
-/* of an array with so many heads */
-static Heads heads_of(const FlashShape *s, FlashArray x, int64_t heads)
+/* of an array with so many rows in a sequence, and heads */
+static Heads heads_of(const FlashShape *s, FlashArray x, int64_t rows,
+	int64_t heads)
 {
 	enum { ANY = 1024 };    /* a stride that is never used, but copies well */
-	return (Heads){ { x.at, type_of(s) }, s->batch == 1 ? ANY : x.batch, x.row,
+	return (Heads){ { x.at, type_of(s) }, s->batch == 1 ? ANY : x.batch,
+		rows == 1 && !s->cu_seqlens_q ? s->head_size : x.row,
 		heads == 1 ? ANY : x.head };
+}
+
+static Heads of_queries(const FlashShape *s, FlashArray x)
+{
+	return heads_of(s, x, s->seqlen_q, s->heads);
+}
+
+static Heads of_keys(const FlashShape *s, FlashArray x)
+{
+	return heads_of(s, x, s->seqlen_k, kv_heads(s));
+}
+
+/* a CPU's matmuls take the distance of rows as an int */
+static bool rows_fit(const FlashShape *s, const Heads *x, int n)
+{
+	for (int i = 0; i < n && !s->on_gpu; i++)
+		if (x[i].row < (size_t)s->head_size || x[i].row > INT32_MAX)
+			return false;
+	return true;
 }
 
 static Attention attention_of(const FlashShape *s, FlashArray q, FlashArray k,
 	FlashArray v, FlashArray o, float *L)
 {
-	int64_t shared = kv_heads(s);
-	return (Attention){ .B = s->batch, .H = s->heads, .group = s->heads / shared,
+	return (Attention){ .B = s->batch, .H = s->heads,
+		.group = s->heads / kv_heads(s),
 		.seqlen_q = s->seqlen_q, .seqlen_k = s->seqlen_k, .D = s->head_size,
 		.causal = s->causal != FLASH_FULL,
 		.bottom_right = s->causal == FLASH_CAUSAL_BOTTOM_RIGHT,
 		.scale = s->scale > 0 ? s->scale : 1 / sqrt(s->head_size),
-		.q = heads_of(s, q, s->heads), .k = heads_of(s, k, shared),
-		.v = heads_of(s, v, shared), .o = heads_of(s, o, s->heads),
+		.q = of_queries(s, q), .k = of_keys(s, k), .v = of_keys(s, v),
+		.o = of_queries(s, o),
 		.starts_q = s->cu_seqlens_q, .starts_k = s->cu_seqlens_k,
 		.total_q = s->total_q, .total_k = s->total_k, .L = { L, TYPE_REAL } };
 }
@@ -119,7 +157,8 @@ int32_t flash_attention_forward(const FlashShape *s, FlashArray o, float *L,
 	if (status != FLASH_OK)
 		return status;
 	const Attention a = attention_of(s, q, k, v, o, L);
-	return run_attention(s, &a, NULL);
+	return rows_fit(s, (Heads[]){ a.q, a.k, a.v, a.o }, 4)
+		? run_attention(s, &a, NULL) : FLASH_BAD_SHAPE;
 }
 
 int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
@@ -131,11 +170,11 @@ int32_t flash_attention_backward(const FlashShape *s, FlashArray dq,
 	if (status != FLASH_OK)
 		return status;
 	const Attention a = attention_of(s, q, k, v, o, (float *)L);
-	const AttentionGradient g = { .d_o = heads_of(s, dO, s->heads),
-		.dq = heads_of(s, dq, s->heads), .dk = heads_of(s, dk, kv_heads(s)),
-		.dv = heads_of(s, dv, kv_heads(s)),
+	const AttentionGradient g = { .d_o = of_queries(s, dO),
+		.dq = of_queries(s, dq), .dk = of_keys(s, dk), .dv = of_keys(s, dv),
 		.deterministic = s->deterministic != 0 };
-	return run_attention(s, &a, &g);
+	return rows_fit(s, (Heads[]){ a.q, a.k, a.v, a.o, g.d_o, g.dq, g.dk, g.dv },
+		8) ? run_attention(s, &a, &g) : FLASH_BAD_SHAPE;
 }
 
 // say what a status of attention means

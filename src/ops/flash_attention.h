@@ -17,11 +17,13 @@ typedef enum {
 	                         * 4 million queries or keys, or in all more than a
 	                         * GPU's grids take), kv_heads divides not heads,
 	                         * scale is negative or not finite, no such mask, or a
-	                         * part of what packed sequences need is missing */
+	                         * part of what packed sequences need is missing; on a
+	                         * CPU also: they do not fill their rows, or rows are
+	                         * less than head_size or 2^31 and more apart */
 	FLASH_BAD_TYPE,         /* no such type, or not on a CPU, which has FP32 */
 	FLASH_BAD_HEAD_SIZE,    /* the GPU's kernels are for 16, 32, 64, 80, 96,
 	                         * 128 and 256 */
-	FLASH_NULL,             /* an array is NULL */
+	FLASH_NULL,             /* the shape or an array is NULL */
 	FLASH_NO_GPU,           /* no GPU of this number, or the build has no
 	                         * kernels for it */
 	FLASH_NO_MEMORY,        /* no memory for scratch; nothing was queued */

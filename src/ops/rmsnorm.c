@@ -24,6 +24,8 @@ static bool takes(const RmsnormShape *s, bool backward)
 static int32_t refusal(const RmsnormShape *s, bool backward,
 	const void *const *arrays, int n)
 {
+	if (s == NULL)
+		return RMSNORM_NULL;
 	if (s->rows < 1 || s->rows > INT32_MAX || s->width < 1
 		|| s->x_row < s->width || s->y_row < s->width
 		|| s->width > INT32_MAX || !isfinite(s->eps) || s->eps < 0)

@@ -15,7 +15,7 @@ typedef enum {
 	                         * or not finite */
 	RMSNORM_BAD_TYPE,       /* no such type, or not on a CPU, which has FP32 */
 	RMSNORM_BAD_VERSION,    /* no such kernel, or not for rows of this width */
-	RMSNORM_NULL,           /* a required array is NULL */
+	RMSNORM_NULL,           /* the shape or a required array is NULL */
 	RMSNORM_NO_GPU,         /* no GPU of this number, or the build has no
 	                         * kernels for it */
 	RMSNORM_NO_MEMORY,      /* no memory for scratch; nothing was queued */

@@ -88,6 +88,9 @@ static void ranges_have_a_status(const float *x, float *y)
 	assert_int_equal(dist_gather(NULL, x, 3, DIST_FP32), DIST_NULL);
 	assert_int_equal(dist_gather(&q, NULL, 3, DIST_FP32), DIST_NULL);
 	assert_int_equal(dist_gather(&q, x, 0, DIST_FP32), DIST_BAD_COUNT);
+	assert_int_equal(dist_gather(&q, x, INT64_MAX, DIST_FP32), DIST_BAD_COUNT);
+	assert_int_equal(dist_reduce_scatter(&q, x, INT64_MAX / 4 + 1, DIST_FP32),
+		DIST_BAD_COUNT);
 	assert_int_equal(dist_gather(&q, x, 3, 3), DIST_BAD_TYPE);
 	assert_int_equal(dist_gather(&q, x, 3, -1), DIST_BAD_TYPE);
 	assert_int_equal(dist_gather_in_place(&q, NULL, 3, DIST_FP32), DIST_NULL);

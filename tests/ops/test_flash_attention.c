@@ -105,20 +105,22 @@ static void threads_take_turns(void **state)
 static void bad_arguments_are_refused(void **state)
 {
 	const FlashArray Q = array(q, QUERIES), K = array(k, KEYS), none = { 0 };
-	FlashShape s = shape_of(FLASH_CAUSAL), bad[] = { s, s, s, s, s, s, s, s };
+	FlashShape s = shape_of(FLASH_CAUSAL), bad[] = { s, s, s, s, s, s, s, s, s };
 	bad[0].seqlen_k = 0, bad[1].scale = NAN, bad[4].seqlen_q = 1 << 23;
 	bad[2].type = 9, bad[3].type = FLASH_BF16, bad[5].batch = INT32_MAX;
-	bad[6].kv_heads = 3, bad[7].causal = 3;
+	bad[6].kv_heads = 3, bad[7].causal = 3, bad[8].head_size = 1LL << 31;
 	const int32_t status[] = { FLASH_BAD_SHAPE, FLASH_BAD_SHAPE, FLASH_BAD_TYPE,
 		FLASH_BAD_TYPE, FLASH_BAD_SHAPE, FLASH_BAD_SHAPE, FLASH_BAD_SHAPE,
-		FLASH_BAD_SHAPE };
+		FLASH_BAD_SHAPE, FLASH_BAD_SHAPE };
 	o[5] = 42;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 9; i++)
 		assert_int_equal(flash_attention_forward(&bad[i], array(o, QUERIES), L, Q,
 			K, K), status[i]);
 	assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), NULL, Q, K,
 		K), FLASH_NULL);
 	assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L, none, K,
+		K), FLASH_NULL);
+	assert_int_equal(flash_attention_forward(NULL, array(o, QUERIES), L, Q, K,
 		K), FLASH_NULL);
 	for (int number = -1; number < 128; number += 64) {
 		s.on_gpu = 1, s.gpu = number;
@@ -130,7 +132,52 @@ static void bad_arguments_are_refused(void **state)
 		assert_true(strlen(flash_attention_status(i)) > 3);
 }
 
+static void rows_that_overlap_are_refused(void **state)
+{
+	FlashShape s = shape_of(FLASH_FULL);
+	fill(q, NQ, 5), fill(k, NK, 6), fill(v, NK, 7);
+	for (int i = 0; i < 2; i++) {
+		FlashArray K = array(k, KEYS);
+		K.row = i ? s.head_size - 1 : 1LL << 31;
+		assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L,
+			array(q, QUERIES), K, array(v, KEYS)), FLASH_BAD_SHAPE);
+	}
+	/* the stride of one row is of no use */
+	static real same[NQ];
+	FlashArray Q = array(q, QUERIES);
+	s.seqlen_q = 1;
+	assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L, Q,
+		array(k, KEYS), array(v, KEYS)), FLASH_OK);
+	Q.row = 0;
+	assert_int_equal(flash_attention_forward(&s, array(same, QUERIES), L, Q,
+		array(k, KEYS), array(v, KEYS)), FLASH_OK);
+	assert_memory_equal(o, same, s.head_size * sizeof *o);
+}
+
+static void sequences_fill_their_rows(void **state)
+{
+	static const int32_t starts[][3] = { { 0, 3, QUERIES }, { 1, 3, QUERIES },
+		{ 0, 3, QUERIES - 1 }, { 0, QUERIES + 1, QUERIES }, { 0, -1, QUERIES },
+		{ 0, 0, QUERIES } };
+	fill(q, NQ, 5);
+	for (int i = 0; i < 6; i++) {
+		FlashShape s = shape_of(FLASH_FULL);
+		s.batch = 2, s.seqlen_q = s.total_q = QUERIES, s.seqlen_k = s.total_k
+			= QUERIES;
+		s.cu_seqlens_k = starts[0], s.cu_seqlens_q = starts[i];
+		assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L,
+			array(q, QUERIES), array(q, QUERIES), array(q, QUERIES)),
+			i % 5 ? FLASH_BAD_SHAPE : FLASH_OK);
+		s.seqlen_q = QUERIES - 4;                /* less than the longest */
+		assert_int_equal(flash_attention_forward(&s, array(o, QUERIES), L,
+			array(q, QUERIES), array(q, QUERIES), array(q, QUERIES)),
+			FLASH_BAD_SHAPE);
+	}
+}
+
 TESTS(
 	checked(gradients_are_differences),
 	checked(threads_take_turns),
-	checked(bad_arguments_are_refused))
+	checked(bad_arguments_are_refused),
+	checked(rows_that_overlap_are_refused),
+	checked(sequences_fill_their_rows))

@@ -68,6 +68,7 @@ static void bad_norms_are_refused(void **state)
 			NULL), why[i]);
 	}
 	assert_int_equal(rmsnorm_forward(&s, NULL, NULL, x.at, g.at), RMSNORM_NULL);
+	assert_int_equal(rmsnorm_forward(NULL, y.at, NULL, x.at, g.at), RMSNORM_NULL);
 	assert_int_equal(rmsnorm_backward(&s, y.at, NULL, x.at, x.at, g.at, NULL),
 		RMSNORM_NULL);
 	RmsnormShape wide = s;

@@ -134,6 +134,8 @@ def transforms():
 		for a, b in zip(ours, torch.func.grad(norm, argnums=(0, 1))(x[i], g[i])):
 			close(a[i], b)
 	last = torch.vmap(libsystems.rms_norm, in_dims=(2, None), out_dims=2)(x, g[0])
+	none = torch.vmap(libsystems.rms_norm)(x[:0], g[:0])
+	assert none.shape == x[:0].shape
 	close(last, libsystems.rms_norm(x, g[0]))
 
 # refuse what the package does not do
@@ -150,11 +152,21 @@ def refuses():
 			("do not fit", ValueError, attend, (x[None], *[x.repeat(2, 1, 1)
 				[None]] * 2)),
 			("scale is", ValueError, attend, (x, x, x, False, -1.)),
+			("scale is", ValueError, attend, (x, x, x, False, 0.)),
+			("more than", ValueError, attend, [torch.zeros(1).expand(1, 4194241,
+				1)] * 3),
+			("no memory", torch.OutOfMemoryError, attend, [torch.zeros(1).expand(
+				1 << 22, 16, 4194240, 64)] * 3),
 			("int64 is not supported", TypeError, norm, (x.long(), g.long())),
 			("do not fit", ValueError, norm, (x, g[:3])),
 			("types or devices", ValueError, norm, (x, g.half())),
+			("types or devices", ValueError, norm, (x.double(), g)),
 			("eps is", ValueError, norm, (x, g, -1.))):
 		raises(error, text, lambda: function(*inputs))
+	with torch.autocast("cpu", dtype=torch.bfloat16):
+		raises(TypeError, "int64 is not", lambda: attend(*[x.long()] * 3))
+		raises(ValueError, "types or", lambda: attend(x, x.double(), x.double()))
+		raises(TypeError, "complex64 is", lambda: norm(x.to(torch.complex64)))
 	o, l = operators.attention(x, x, x, 1, 0.)
 	raises(RuntimeError, "shapes of gradients", lambda:
 		operators.attention_backward(o[:1], x, x, x, o, l, 1, 0., False))

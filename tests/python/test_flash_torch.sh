@@ -20,8 +20,8 @@ def compare(dtype, bound):
 	torch.manual_seed(1)
 	for n, m, causal in ((128, 128, True), (65, 65, True), (1, 1, False),
 			(191, 77, False), (64, 1000, False), (300, 300, True)):
-		leaves = [torch.randn(3, size, 2, 64, device=device, dtype=dtype,
-			requires_grad=True) for size in (n, m, m)]
+		leaves = [torch.randn(3, size, 2, 64, device=device).to(dtype)
+			.requires_grad_() for size in (n, m, m)]
 		def run(attend, leaves):
 			Q, K, V = (x.transpose(1, 2) for x in leaves)
 			O = attend(Q, K, V)
@@ -37,7 +37,7 @@ def compare(dtype, bound):
 			size = max(b.norm(), want[0].norm() / 4)       # b may be 0
 			error = (a.double() - b).norm() / size
 			assert error < bound, (dtype, n, m, causal, error.item())
-	x = torch.randn(2, 3, 2, 65, 64, device=device, dtype=dtype)
+	x = torch.randn(2, 3, 2, 65, 64, device=device).to(dtype)
 	each = [flash_attention(*[x[i, j, h]] * 3, True) for j in range(3)
 		for i in range(2) for h in range(2)]               # (65, 64)
 	x = x.transpose(0, 1)                              # its sizes do not merge
@@ -58,7 +58,7 @@ torch.use_deterministic_algorithms(True)
 def compare(dtype, bound):
 	torch.manual_seed(4)
 	def made(*shape):
-		return torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
+		return torch.randn(shape, device=device).to(dtype).requires_grad_()
 	for heads, shared, n, m, causal, end in ((8, 2, 65, 65, True, False),
 			(6, 1, 33, 120, True, True), (4, 4, 20, 177, True, True),
 			(6, 3, 100, 40, False, False), (4, 2, 1, 64, True, True)):
@@ -99,9 +99,9 @@ device, dtype = sys.argv[1], getattr(torch, sys.argv[2])
 bound = float(sys.argv[3])
 torch.manual_seed(5)
 ends_q, ends_k = [0, 37, 37, 102, 230], [0, 53, 70, 70, 171]
-def made(rows, heads):
-	return torch.randn(rows, 2 * heads, 64, device=device,
-		dtype=dtype)[:, ::2].requires_grad_()
+def made(rows, heads):                                 # begins in its storage
+	return torch.randn(rows + 3, 2 * heads, 64, device=device).to(dtype)[3:,
+		::2].requires_grad_()
 q, k, v = made(230, 4), made(171, 2), made(171, 2)
 starts = [torch.tensor(x, dtype=torch.int32, device=device)
 	for x in (ends_q, ends_k)]
@@ -117,6 +117,31 @@ for causal, end in ((False, False), (True, False), (True, True)):
 	assert o.is_contiguous()
 	for a, b in zip((o, *grads(o)), (alone, *grads(alone))):
 		assert (a - b).norm() <= bound * b.norm(), (causal, end)
+three = torch.randn(230, 3, 2, 64, device=device).to(dtype).unbind(1)
+for x in three, [x[100:] for x in three]:
+	ends = torch.tensor([0, 60, len(x[0])], dtype=torch.int32, device=device)
+	assert torch.equal(*(flash_attention_varlen(*x, ends, ends, 170, 170, True)
+		for x in (x, [x.contiguous() for x in x])))
+# queries without keys see none of their neighbours'
+far = [x.detach().clone() for x in (k, v)]
+for x in far:
+	x[53], x[70] = -torch.inf, torch.inf
+for causal, end in ((False, False), (True, False), (True, True)):
+	inputs = [x.detach().requires_grad_() for x in (q, *far)]
+	o = flash_attention_varlen(*inputs, *starts, 128, 101, causal,
+		bottom_right=end)
+	assert not o[37:102].any()
+	few = torch.autograd.grad(o[37:102].sum(), inputs[0])[0]
+	assert not few[37:102].any()
+o = flash_attention_varlen(q, k, v, *starts, 128, 101)
+starts[0][1] += 1
+try:
+	o.sum().backward()
+except RuntimeError as error:
+	assert "inplace" in str(error), error
+else:
+	raise AssertionError("sequences may change before the backward pass")
+starts[0][1] -= 1
 few = [x.detach().requires_grad_() for x in (q, k, v)]
 settings = (*starts, 128, 101, 2, 0.)
 torch.library.opcheck(operators.packed_attention, (*few, *settings))
@@ -135,6 +160,12 @@ expect("int32", q, k, v, starts[0].long(), starts[1], 128, 101)
 expect("numbers or lengths", q, k, v, starts[0][1:], starts[1], 128, 101)
 expect("three dimensions", q[None], k[None], v[None], *starts, 128, 101)
 expect("do not fit", q[:, :3], k, v, *starts, 128, 101)
+if device == "cpu":
+	for ends in ([0, 37, 36, 102, 230], [1, 37, 37, 102, 230],
+			[0, 37, 37, 102, 229], [0, -1, 37, 102, 230]):
+		expect("does not lead", q, k, v, torch.tensor(ends, dtype=torch.int32),
+			starts[1], 128, 101)
+	expect("does not lead", q, k, v, *starts, 127, 101)
 END
 }
 runs_out() {

@@ -98,7 +98,8 @@ template <class T_, int D_, int M_> struct BackwardConfig {
 	static constexpr int MOST = 232448, OTHER = 2 * K_NBYTES
 		+ STAGES * (2 * Q_NBYTES + 8 * M) + PARTS * DQ_NBYTES + 256 + 1024;
 	/* tiles of dS: one is written while others wait for dQ's matmul. WIDE: two, by
-	 * turns, as nobody writes one before all have read the other */
+	 * turns: who passes a visit's barrier knows that all have read the one of the
+	 * visit before, and the next visit writes it */
 	static constexpr int SLOTS = !WIDE && OTHER + 3 * DS_NBYTES <= MOST ? 3 : 2;
 	/* where they start */
 	static constexpr int K = 0, V = K + K_NBYTES, Q = V + K_NBYTES,

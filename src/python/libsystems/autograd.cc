@@ -136,7 +136,7 @@ Three attention_backward(Keys keys, const Tensor &d_o, const Tensor &q,
 
 // differentiate attention of packed sequences
 struct LibsystemsPackedAttentionBackward : LibsystemsAttentionBackward {
-	Tensor starts_q, starts_k;
+	SavedVariable starts_q, starts_k;
 	int64_t max_q, max_k;
 
 	variable_list apply(variable_list &&gradients) override
@@ -146,9 +146,16 @@ struct LibsystemsPackedAttentionBackward : LibsystemsAttentionBackward {
 		if (!gradients[0].defined())
 			return variable_list(3);
 		auto [dq, dk, dv] = op.call(gradients[0], q.unpack(), k.unpack(),
-			v.unpack(), o.unpack(getptr()), l.unpack(), starts_q, starts_k, max_q,
-			max_k, mask, scale, at::globalContext().deterministicAlgorithms());
+			v.unpack(), o.unpack(getptr()), l.unpack(), starts_q.unpack(),
+			starts_k.unpack(), max_q, max_k, mask, scale,
+			at::globalContext().deterministicAlgorithms());
 		return variable_list{ dq, dk, dv };
+	}
+	void release_variables() override
+	{
+		LibsystemsAttentionBackward::release_variables();
+		starts_q.reset_data();
+		starts_k.reset_data();
 	}
 	std::string name() const override
 	{
@@ -167,8 +174,8 @@ Two packed_attention(Keys keys, const Tensor &q, const Tensor &k,
 	if (node) {
 		set_history(o, node);
 		node->save(q, k, v, o, l, mask, scale);
-		node->starts_q = starts_q;
-		node->starts_k = starts_k;
+		node->starts_q = SavedVariable(starts_q, false);
+		node->starts_k = SavedVariable(starts_k, false);
 		node->max_q = max_q;
 		node->max_k = max_k;
 	}

@@ -171,16 +171,14 @@ Three attention_backward(const Look &d_o, const Look &q, const Look &k,
 }
 
 // compute attention of packed sequences
-/* (rows, heads, D) as (1, heads, rows, D) */
+/* (rows, heads, D) as (1, heads, rows, D); 0 is added to x's own offset */
 Look heads_first(const Look &x)
 {
 	const int64_t sizes[] = { 1, x.sizes[1], x.sizes[0], x.sizes[2] },
 		strides[] = { x.numel, x.strides[1], x.strides[0], x.strides[2] };
-	int64_t offset;
 	AtenTensorHandle view;
-	TORCH_ERROR_CODE_CHECK(aoti_torch_get_storage_offset(x.x.get(), &offset));
 	TORCH_ERROR_CODE_CHECK(aoti_torch__reinterpret_tensor(x.x.get(), 4, sizes,
-		strides, offset, &view));
+		strides, 0, &view));
 	return Look(Tensor(view));
 }
 

@@ -8,6 +8,7 @@ import torch
 
 # refuse tensors that operators do not take
 TYPES = torch.float32, torch.bfloat16, torch.float16, torch.float64
+LONGEST = 65535 * 64
 
 
 def takes(name, x):
@@ -51,6 +52,24 @@ def check_packed(q, k, v, starts_q, starts_k, max_q, max_k, scale):
 			raise ValueError(f"{name}: cu_seqlens has not one dimension, dense")
 	if starts_q.shape != starts_k.shape or min(max_q, max_k) < 1:
 		raise ValueError(f"{name}: numbers or lengths of sequences do not fit")
+
+
+def check_lengths(q, k, v, scale):
+	"""check_attention, and how long sequences are"""
+	check_attention(q, k, v, scale)
+	if max(q.shape[-2], k.shape[-2]) > LONGEST:
+		raise ValueError(f"flash_attention: more than {LONGEST} queries or keys")
+
+
+def check_sequences(q, k, v, starts_q, starts_k, max_q, max_k, scale):
+	"""check_packed, and on a CPU where sequences begin"""
+	check_packed(q, k, v, starts_q, starts_k, max_q, max_k, scale)
+	for x, starts, longest in (q, starts_q, max_q), (k, starts_k, max_k):
+		ends = starts.tolist() if x.device.type == "cpu" else []
+		if ends and ((ends[0], ends[-1]) != (0, len(x)) or not all(
+				0 <= b - a <= longest for a, b in zip(ends, ends[1:]))):
+			raise ValueError("flash_attention_varlen: cu_seqlens does not lead "
+				f"from 0 to {len(x)} in steps of 0 to {longest}: {ends}")
 
 
 def check_norm(x, g, eps):
@@ -215,11 +234,17 @@ def map_batch(operator):
 	return rule
 
 
+def example(x, dim, i):
+	"""the i-th; of none, zeros"""
+	return x if dim is None else x.select(dim, i) if x.size(dim) else x.sum(dim)
+
+
 def map_each(operator):
 	def rule(info, dims, *inputs):
-		results = [operator(*(x if dim is None else x.select(dim, i)
-			for x, dim in zip(inputs, dims))) for i in range(info.batch_size)]
-		return tuple(map(torch.stack, zip(*results))), (0,) * len(
+		n = info.batch_size
+		results = [operator(*(example(x, dim, i) for x, dim in zip(inputs, dims)))
+			for i in range(max(n, 1))]
+		return tuple(torch.stack(x)[:n] for x in zip(*results)), (0,) * len(
 			operator._schema.returns)
 	return rule
 

@@ -58,7 +58,8 @@ bool find_heads(const Look &x, FlashArray *a)
 	if (x.dim > 3 && x.sizes[head] > 1)
 		a->head = x.strides[head];
 	return separate(x) && merged(x, x.dim > 3 ? head : row, &a->batch)
-		&& (x.sizes[d] == 1 || x.strides[d] == 1);
+		&& (x.sizes[d] == 1 || x.strides[d] == 1)
+		&& (x.on_gpu() || a->row <= INT32_MAX);
 }
 
 /* x as the library reads it, or as a copy that it can read; sets *a */

@@ -76,8 +76,9 @@ Tensor dense(const Look &beside, int64_t dim, const int64_t *sizes, int32_t dtyp
 		step *= std::max<int64_t>(sizes[i], 1);
 	}
 	AtenTensorHandle handle;
-	TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dim, sizes, strides.data(),
-		dtype, beside.place, beside.gpu, &handle));
+	if (aoti_torch_empty_strided(dim, sizes, strides.data(), dtype, beside.place,
+		beside.gpu, &handle) != AOTI_TORCH_SUCCESS)
+		refuse("no memory for a result of " + std::to_string(step) + " elements");
 	return Tensor(handle);
 }
 
