@@ -1,5 +1,7 @@
 -- values of [](#fp8_training)
 large_fp8 = by(on("h200x2").leaderboard_fp8, "precision")
+large_head_ms = min(on("h200x2").leaderboard_probe{status="ok",
+	part="matmuls of the head"}, "part_ms")
 fp8_error = by(fp8_training_errors, "data, left, scaling")
 fp8_normal = function(left, scaling) return fp8_error("normal", left, scaling) end
 fp8_small = function(left, scaling)
@@ -62,6 +64,9 @@ end)()
 -- steps beside PyTorch's, over ours in FP8
 fp8_peer = by(fp8_training_peers, "size, impl, precision", "step_ms")
 fp8_peak = by(fp8_training_peers, "size, impl, precision", "peak_MiB")
+fp8_update = by(fp8_training_peers, "size, impl, precision", "opt_ms")
+fp8_phases = by(fp8_training_peers, "size, impl, precision",
+	"fwd_ms + bwd_ms + opt_ms")
 fp8_over = function(size, impl, precision)
 	return fp8_peer(size, impl, precision)/fp8_peer(size, "ours", "fp8")
 end

@@ -14,6 +14,7 @@ import torch.multiprocessing as mp
 from torch import nn
 
 from libsystems import fsdp
+from libsystems.ddp import DDP
 from libsystems.fsdp import FSDP
 from libsystems.sharded_optimizer import ShardedOptimizer
 from places import place_of, where
@@ -156,12 +157,125 @@ def case_leaves_nothing(rank, ranks):
 	model(torch.ones(3, 8))
 	assert seen[0]() is None
 
-# spawn the ranks of a case of sharding
+# forget what zero_grad throws away
+def case_forgets(rank, ranks):
+	torch.manual_seed(4)
+	whole = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2, bias=False))
+	model = FSDP(copy.deepcopy(whole))
+	for to_none in (True, False, True):
+		for after in (False, True):
+			few, many = torch.randn(3, 4), torch.randn(3, 4)
+			model(few).square().sum().backward()
+			with model.no_sync():
+				model(few).sum().backward()
+			if after:
+				model.finish_gradient_synchronization()
+			for m in model, whole:
+				m.zero_grad(set_to_none=to_none)
+				for x in many, few:                  # these add up
+					m(x).square().sum().backward()
+			model.finish_gradient_synchronization()
+			for (p, weight), q in zip(model.weights.items(), (whole[0].weight,
+					whole[2].weight)):
+				assert torch.allclose(p.grad, q.grad.flatten()[weight.range],
+					atol=1e-5), (to_none, after)
+
+# go on with the momentum of what is frozen
+def case_frozen(rank, ranks):
+	torch.manual_seed(4)
+	whole = nn.Sequential(nn.Linear(4, 5), nn.Linear(5, 2))
+	model = copy.deepcopy(whole)
+	optimizers = (ShardedOptimizer([{"params": model.parameters()},
+		{"params": []}], torch.optim.SGD, lr=0.1, momentum=0.9),
+		torch.optim.SGD(whole.parameters(), lr=0.1, momentum=0.9))
+	for step in range(4):
+		x = torch.randn(3, 4)
+		for m, o in zip((model, whole), optimizers):
+			m[0].requires_grad_(step < 2)
+			o.zero_grad(set_to_none=False)
+			m(x).square().sum().backward()
+			o.step()
+		for a, b in zip(model.parameters(), whole.parameters()):
+			assert torch.equal(a, b), step
+
+# see what the layers of others see
+class Embedding(nn.Module):
+	"""has no weight of its own"""
+	def forward(self, x):
+		return x
+
+
+def case_sees(rank, ranks):
+	torch.manual_seed(4)
+	whole = nn.Sequential(nn.Linear(4, 5), Embedding(), nn.Linear(5, 2))
+	seen = [[], []]
+	for sizes in seen:
+		model = copy.deepcopy(whole)
+		model[2].register_forward_pre_hook(lambda layer, inputs, sizes=sizes:
+			sizes.append(layer.weight.shape))
+		torch.nn.utils.weight_norm(model[0])
+		model = FSDP(model) if sizes is seen[1] else model
+		y = model(torch.ones(3, 4))
+		y.sum().backward()
+		sizes += [y, model.module[0].weight_g.grad if sizes is seen[1]
+			else model[0].weight_g.grad]
+	assert seen[0][0] == seen[1][0]
+	assert all(torch.allclose(a, b) for a, b in zip(seen[0][1:], seen[1][1:]))
+
+# refuse what cannot work
+def changed_in_place():
+	model = FSDP(nn.Sequential(nn.Linear(2, 2), nn.Sigmoid()))
+	y = model(torch.ones(1, 2))
+	(y.mul_(2)).sum().backward()
+
+
+def unfrozen(wrap):
+	module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+	module[1].bias.requires_grad_(False)
+	model = wrap(module)
+	module[1].bias.requires_grad_(True)
+	model(torch.ones(1, 2)).sum().backward()
+	model.finish_gradient_synchronization()
+
+
 def case_refuses(rank, ranks):
 	raises(TypeError, "float64 is not supported",
 		lambda: FSDP(nn.Linear(2, 2).double()))
+	model = FSDP(nn.Sequential(nn.Linear(2, 2)))
+	raises(ValueError, "sharded already", lambda: FSDP(model.module))
+	raises(ValueError, "is empty", lambda: FSDP(nn.Linear(2, 0)))
+	raises(RuntimeError, "wrap the copy", lambda: copy.deepcopy(model))
+	raises(RuntimeError, "wrap the copy", lambda: copy.deepcopy(DDP(
+		nn.Linear(2, 2))))
+	raises(RuntimeError, "is it a copy", lambda: copy.deepcopy(model.module)(
+		torch.ones(1, 2)))
+	raises(RuntimeError, "inplace", changed_in_place)
+	for wrap in DDP, FSDP:
+		raises(RuntimeError, "1.bias was not trained", lambda: unfrozen(wrap))
+	good = model.gather_full_params()
+	for bad in {}, good | {"0.weight": torch.ones(4)}:
+		raises(ValueError, "0.weight is not given as", lambda:
+			model.load_full_params(bad))
+	environment = dict(os.environ)
+	del os.environ["RANK"]
+	raises(RuntimeError, "there is no job", lambda: DDP(nn.Linear(2, 2)))
+	os.environ |= environment
 
+# wrap a module again
+def case_again(rank, ranks):
+	module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+	for turn in range(3):
+		model = DDP(module)
+		gone = weakref.ref(model)
+		x = model.module[0](torch.ones(1, 2))
+		(x if rank else model.module[1](x)).sum().backward()
+		model.finish_gradient_synchronization()
+		module.zero_grad()
+		del model
+		gc.collect()
+		assert gone() is None
 
+# spawn the ranks of a case of sharding
 def rank_main(rank, case, ranks, device):
 	torch.set_num_threads(1)
 	torch.set_default_device(place_of(rank, device))

@@ -15,6 +15,7 @@ import functools
 import io
 import os
 import threading
+import weakref
 
 import torch
 
@@ -91,8 +92,11 @@ def described():
 	group = torch.distributed
 	if group.is_available() and group.is_initialized():
 		rank, ranks = group.get_rank(), group.get_world_size()
-	else:
+	elif {"RANK", "WORLD_SIZE"} <= os.environ.keys():
 		rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+	else:
+		raise RuntimeError("ddp: there is no job; torchrun starts one, or "
+			"init_process_group, or RANK and WORLD_SIZE say which rank this is")
 	address = os.environ.get("MASTER_ADDR", "localhost")
 	port = int(os.environ.get("MASTER_PORT", 29500)) + 1
 	return rank, ranks, address.encode(), int(os.environ.get("DDP_PORT", port))
@@ -193,6 +197,21 @@ def sparse_tables(module):
 		and layer.weight.requires_grad))
 
 
+def refuse_strangers(module, known):
+	"""gradients of what was not trained, or not there, when it was wrapped"""
+	for name, p in module.named_parameters():
+		if p.requires_grad and p.grad is not None and p not in known:
+			raise RuntimeError(f"ddp: {name} was not trained, or not there, when "
+				"the module was wrapped; wrap it anew")
+
+
+def announce_to(container, index, p):
+	"""to a container that may be gone"""
+	container = container()
+	if container is not None:
+		container.announce(index, p)
+
+
 class Container(torch.nn.Module):
 	def __init__(self, module, kind, bucket_size_mb):
 		super().__init__()
@@ -212,11 +231,14 @@ class Container(torch.nn.Module):
 			self.home)
 		for index, p in enumerate(self.shared):
 			p.register_post_accumulate_grad_hook(
-				functools.partial(self.announce, index))
+				functools.partial(announce_to, weakref.ref(self), index))
 		self.flag_sums = Reducer([self.flags().numel()], BUCKETED, UNBOUNDED, HOST)
 
 	def forward(self, *arguments, **named):
 		return self.module(*arguments, **named)
+
+	def __deepcopy__(self, memo):
+		raise RuntimeError("ddp: copy the module, and wrap the copy")
 
 	def buckets(self):
 		"""collectives of a step"""
@@ -245,6 +267,7 @@ class Container(torch.nn.Module):
 	@torch.no_grad()
 	def finish_gradient_synchronization(self):
 		"""gradients are means over the ranks; after the backward passes"""
+		refuse_strangers(self.module, set(self.shared))
 		self.send_rest()
 		flags, n = self.summed(self.flags()), 1 + len(self.shared)
 		self.given.clear()

@@ -7,7 +7,11 @@ optimizer.step()                         # of ranges, in fp32
 
 Gradients of several backward passes before finish_gradient_synchronization() add
 up. Passes in `with model.no_sync():` send nothing, and keep whole gradients.
-All ranks run the same layers in the same order
+All ranks run the same layers in the same order. A weight is whole within its
+layer alone: elsewhere, and in state_dict(), it is this rank's range, so what
+looks at all gradients, as a GradScaler does or torch's clip_grad_norm_, sees a
+part; model.clip_grad_norm_() sees all. compute_dtype is that of weights: inputs
+and biases have to fit. Buffers are sent when the module is wrapped, and not again
 """
 import contextlib
 import ctypes
@@ -15,7 +19,7 @@ import ctypes
 import torch
 
 from .ddp import (HOST, DDPBucketed, broadcast, call, described, home_of, join,
-	packed)
+	packed, refuse_strangers)
 
 SHARDED = "Linear", "Embedding"          # classes of layers, whosoever's
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
@@ -31,6 +35,9 @@ class Weight:
 		for dtype in (self.dtype, p.dtype):
 			if dtype not in TYPES:
 				raise TypeError(f"fsdp: {dtype} is not supported")
+		if p.dim() != 2 or not self.count:
+			raise ValueError(f"fsdp: a weight of {tuple(p.shape)} is empty, or "
+				"sharded already")
 		begin, end = ctypes.c_int64(), ctypes.c_int64()
 		call("range", self.count, ctypes.byref(begin), ctypes.byref(end))
 		broadcast(p)
@@ -38,7 +45,7 @@ class Weight:
 		p.data = p.detach().flatten()[self.range].clone()
 		self.home = home_of([p])
 		self.whole = self.gathering = self.gradient = self.kept = None
-		self.scattering = []
+		self.scattering, self.mark = [], None
 		self.leaf = p.new_empty(0).requires_grad_()
 
 # gather a weight's range, and take the whole
@@ -73,8 +80,23 @@ class Weight:
 		self.whole = None
 
 # reduce a weight's gradient
+	def marked(self):
+		"""is p.grad what it was when the sum began? zero_grad() ends a sum"""
+		return self.mark is not None and self.p.grad is self.mark[0] \
+			and self.mark[0]._version == self.mark[1]
+
+	def begin(self):
+		"""a sum, which will be p.grad or, if there is one, be added to it"""
+		self.fresh = self.p.grad is None
+		if self.fresh:
+			self.p.grad = torch.zeros_like(self.p)
+		self.mark = self.p.grad, self.p.grad._version
+		self.gradient = self.kept = None
+
 	def add(self, gradient):
 		"""of one of its uses"""
+		if not self.marked():
+			self.begin()
 		gradient = gradient.to_dense() if gradient.is_sparse else gradient
 		self.gradient = gradient if self.gradient is None \
 			else self.gradient + gradient
@@ -98,22 +120,26 @@ class Weight:
 		x = x.float() if x.dtype == torch.float16 else x
 		call("reduce_scatter", ctypes.byref(number), x.data_ptr(), self.count,
 			TYPES[x.dtype], at=self.home)
-		self.scattering.append(number.value)
+		self.scattering.append((number.value, self.mark))
 		self.kept = None
 
 	def finish(self):
 		self.drop()
-		if self.kept is not None:
+		marked, total = self.marked(), None
+		if self.kept is not None and marked:
 			self.scatter()
-		if self.scattering:
-			for number in self.scattering:
-				x = torch.empty(self.p.shape, device=self.home)
-				call("take", number, x.data_ptr(), x.numel(), at=self.home)
+		for number, mark in self.scattering:
+			x = torch.empty(self.p.shape, device=self.home)
+			call("take", number, x.data_ptr(), x.numel(), at=self.home)
+			if marked and mark is self.mark:
 				x = x.to(self.p)
-				self.p.grad = x if self.p.grad is None else self.p.grad + x
+				total = x if total is None else total + x
+		if total is not None:
+			self.p.grad = total if self.fresh else self.p.grad + total
 			for hook in (self.p._post_accumulate_grad_hooks or {}).values():
 				hook(self.p)
-		self.scattering = []
+		self.scattering, self.mark = [], None
+		self.gradient = self.kept = None
 
 # gather a weight in autograd
 class Gathered(torch.autograd.Function):
@@ -136,7 +162,8 @@ class FSDP(torch.nn.Module):
 		self.module, self.prefetch, self.weights = module, prefetch, {}
 		self.syncing = True
 		for layer in module.modules():
-			if type(layer).__name__ in SHARDED:
+			if type(layer).__name__ in SHARDED \
+					and layer._parameters.get("weight") is not None:
 				self.shard(layer, compute_dtype)
 		self.order, self.now, self.saved = list(self.weights.values()), [], []
 		for x in module.buffers():
@@ -156,12 +183,18 @@ class FSDP(torch.nn.Module):
 			weight.leaf.register_post_accumulate_grad_hook(
 				lambda leaf: weight.pass_ended(self.syncing))
 		layer.register_forward_pre_hook(
-			lambda layer, inputs: self.enter(layer, weight))
+			lambda layer, inputs: self.enter(layer, weight), prepend=True)
 		layer.register_forward_hook(
 			lambda layer, inputs, output: self.leave(layer, weight),
 			always_call=True)
 
+	def __deepcopy__(self, memo):
+		raise RuntimeError("fsdp: copy the module, and wrap the copy")
+
 	def enter(self, layer, weight):
+		if layer._parameters["weight"] is not weight.p:
+			raise RuntimeError("fsdp: this layer has another weight than the one "
+				"that was wrapped; is it a copy?")
 		weight.fetch()
 		self.now.append(weight)
 		for ahead in self.order[len(self.now):][:self.prefetch]:
@@ -194,11 +227,15 @@ class FSDP(torch.nn.Module):
 				self.saved.append(weight)
 				return (weight, self.saved, len(self.saved), x.size(), x.stride(),
 					x.storage_offset())
-		return x.detach()
+		return x.detach(), x._version
 
 	def again(self, noted):
-		if isinstance(noted, torch.Tensor):
-			return noted
+		if len(noted) == 2:
+			x, version = noted
+			if x._version != version:
+				raise RuntimeError("fsdp: a tensor that the backward pass needs "
+					"was modified by an inplace operation")
+			return x
 		weight, saved, end, size, stride, offset = noted
 		weight.fetch()
 		for ahead in saved[max(0, end - 1 - self.prefetch):end - 1][::-1]:
@@ -221,6 +258,8 @@ class FSDP(torch.nn.Module):
 	@torch.no_grad()
 	def finish_gradient_synchronization(self):
 		"""gradients are means over the ranks; after the backward pass"""
+		refuse_strangers(self.module, {*self.weights,
+			*(p for others in self.others for p in others.shared)})
 		for weight in self.weights.values():
 			weight.finish()
 		for others in self.others:
@@ -256,5 +295,8 @@ class FSDP(torch.nn.Module):
 	def load_full_params(self, named):
 		"""the inverse: takes this rank's part of whole parameters, by name"""
 		for name, p in self.module.named_parameters():
-			weight, x = self.weights.get(p), named[name]
+			weight, x = self.weights.get(p), named.get(name)
+			shape = p.shape if weight is None else weight.shape
+			if x is None or x.shape != shape:
+				raise ValueError(f"fsdp: {name} is not given as {tuple(shape)}")
 			p.copy_(x if weight is None else x.flatten()[weight.range])

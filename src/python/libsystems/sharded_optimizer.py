@@ -7,6 +7,8 @@ optimizer.consolidate_state_dict(to=0)  # all ranks
 if rank == 0:
 	torch.save(optimizer.state_dict(), path)
 optimizer.load_state_dict(torch.load(path))     # all ranks, of any number
+
+A parameter is updated by its owner: kinds that look at all, as LBFGS, differ
 """
 import ctypes
 
@@ -28,6 +30,7 @@ class ShardedOptimizer(torch.optim.Optimizer):
 		self.loads = (ctypes.c_int64 * ranks)()
 		self.kind, self.settings = optimizer_cls, settings
 		self.inner, self.owners, self.inside = None, {}, []
+		self.trained = set()
 		self.consolidated = self.made = False
 		one = optimizer_cls([torch.nn.Parameter(torch.empty(1, 1))], **settings)
 		super().__init__(params, one.defaults)
@@ -39,8 +42,9 @@ class ShardedOptimizer(torch.optim.Optimizer):
 		group = self.param_groups[-1]
 		counts = [p.numel() * p.requires_grad for p in group["params"]]
 		owners = (ctypes.c_int32 * len(counts))()
-		call("owners", owners, (ctypes.c_int64 * len(counts))(*counts),
-			len(counts), self.loads)
+		if counts:
+			call("owners", owners, (ctypes.c_int64 * len(counts))(*counts),
+				len(counts), self.loads)
 		self.owners |= zip(group["params"], owners)
 		self.consolidated = False
 		if self.made:
@@ -74,6 +78,8 @@ class ShardedOptimizer(torch.optim.Optimizer):
 		for group in self.param_groups:
 			for p in group["params"]:
 				if p.requires_grad:
+					self.trained.add(p)
+				if p in self.trained:            # once; momentum may go on
 					broadcast(p, self.owners[p])
 		return loss
 
