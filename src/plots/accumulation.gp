@@ -15,8 +15,8 @@ set ylabel "running sum"
 plot table using "step":"fp32" with lines lt 1, \
 	"" using "step":"fp16" with lines lt 2, \
 	"" using "step":"bf16" with lines lt 4, \
-	"+" using (1000):(10.35):("others") every ::0::0 with labels left \
-	offset 0.5, 0 font ",7.4", \
+	"+" using (1000):(10.35):("fp16 + fp16, others") every ::0::0 \
+	with labels left offset -9, 0.7 font ",7.4", \
 	table using (column("step") == 1000 ? 1000 : NaN):"bf16":("bf16 + bf16") \
 	with labels left offset -3, 0.8 font ",7.4"
 set tmargin at screen 0.66

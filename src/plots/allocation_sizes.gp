@@ -22,7 +22,7 @@ do for [f in "eager fused"] {
 	plot largest(f) using (column("MiB")/2):(-$0):(0):"MiB":(-$0 - 0.38): \
 		(-$0 + 0.38):ytic(stringcolumn("name")) with boxxyerror \
 		lc rgb "#1b3560", \
-		"" using "MiB":(-$0):(sprintf(" x %d", column("count"))) \
+		"" using "MiB":(-$0):(sprintf(" × %d", column("count"))) \
 		with labels left font ",7.4"
 }
 unset multiplot

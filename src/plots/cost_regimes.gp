@@ -36,7 +36,7 @@ do for [k=1:4] {
 	set lmargin at screen (left ? 0.13 : 0.62)
 	set rmargin at screen (left ? 0.5 : 0.99)
 	set tmargin at screen (k < 3 ? 0.86 : 0.44)
-	set bmargin at screen (k < 3 ? 0.54 : 0.12)
+	set bmargin at screen (k < 3 ? 0.56 : 0.12)
 	set xlabel (k < 3 ? "" : "devices")
 	set ylabel (left ? "tokens in a step" : "") offset 0.3, 0
 	set title word(models, k) offset 0, -0.7

@@ -93,6 +93,6 @@ plot roof(x, bf16) with lines lt 1, flat(x, tf32) with lines lt 3, \
 	with points pt 7 ps 0.7 lc rgb (word(names, i) eq "adamw" \
 	? colour_optimizer : colour_forward), \
 	for [i=1:3] "+" using (back_intensity[i]):(back_reached[i]) \
-	every ::0::0 with points pt 5 ps 0.6 lc rgb colour_backward, \
-	"+" using (5120):(flash_backward) every ::0::0 with points pt 5 ps 0.6 \
+	every ::0::0 with points pt 4 ps 0.8 lc rgb colour_backward, \
+	"+" using (5120):(flash_backward) every ::0::0 with points pt 4 ps 0.8 \
 	lc rgb colour_backward

@@ -5,6 +5,7 @@ set terminal pdfcairo size 123/25.4, height/25.4 \
 	enhanced rounded
 set output out
 set encoding utf8
+set minussign
 set datafile separator "\t"
 set datafile commentschars "#"
 set datafile missing "-"

@@ -82,7 +82,7 @@ function M.cell(t, row, column, world)
 	local i = t.at[column.expr]
 	if missing(t, row, column.expr) then return nil end
 	if i and not column.format then
-		local text = row[i]
+		local text = row[i]:gsub("^us$", "µs"):gsub("(%d) x (%d)", "%1 × %2")
 		return text:match("^%-?%d+$") and format.commas(text) or text
 	end
 	local value = M.evaluate(t, row, column.expr, world)

@@ -136,8 +136,9 @@ local function put_lines(out, text, columns)
 	for k, line in ipairs(lines) do
 		local indent = #line:match("^ *")
 		out[#out + 1] = line == "" and "\\nwblank"
-			or ("\\nwl%s{%d}{%s}"):format((k <= 2 or k >= #lines - 1) and "k"
-			or "", indent, marked(line:sub(indent + 1)))
+			or ("\\nwl%s{%d}{%s}"):format((k <= 2 or k >= #lines - 1
+			or lines[k + 1] == "{") and "k" or "", indent,
+			marked(line:sub(indent + 1)))
 	end
 	return #lines
 end

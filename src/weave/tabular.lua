@@ -6,6 +6,7 @@ local function numeric(text)
 	text = text:gsub("^−", "-")	-- three bytes, no member of a set
 	return text:match("^[+-]?[%d.,]+%%?$") or text:match("^[+-]?%d.*±")
 		or text:match("^[+-]?[%d.]+e[+-]?%d+$") or text == "—" or text == "oom"
+		or text == "none"
 		or text:match("^[+-]?[%d.,]+\u{a0}[%a/µ]+$")
 end
 
