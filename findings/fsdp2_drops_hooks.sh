@@ -18,11 +18,7 @@
 #
 # Downloads about 3 GB into a temporary folder.
 set -euo pipefail
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check \
-	torch==2.11.0 numpy==2.2.6
+. "$(dirname "$0")/torch"
 cat >"$work/hooks.py" <<'END'
 import sys
 import torch
